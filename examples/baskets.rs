@@ -1,7 +1,7 @@
-//! A service by axum: an actor for each user, which ends when it is idle; a limit of what a user
-//! asks; health; an end that cuts no client off.
-//! `cargo run -p ganger-examples --features baskets --bin baskets`, and then
-//! `curl -d apple localhost:8080/baskets/ann`, `curl localhost:8080/health`; Ctrl-C stops it.
+//! A service by axum: an actor for each user, ended when it is idle; a limit of a user's requests;
+//! health; an end that cuts no client off. `cargo run -p ganger-examples --features baskets --bin
+//! baskets`, and then `curl -d apple localhost:8080/baskets/ann`, `curl localhost:8080/health`;
+//! Ctrl-C stops it.
 
 use axum::Router;
 use axum::extract::{Path, State};
@@ -17,8 +17,8 @@ use tokio::net::TcpListener;
 /// How many requests of a user may come at once.
 const BURST: u32 = 20;
 
-/// Puts an item into a basket, if it has a name. The answer is what is in there; `None` when the
-/// user asks too often.
+/// Puts an item into a basket, if it has a name. The answer is the content of the basket; `None`
+/// when the user asks too often.
 struct Ask(String, Reply<Option<String>>);
 
 struct Basket {

@@ -1,6 +1,6 @@
-//! A crawler by reqwest: a process for each page, so many at a time.
-//! `cargo run -p ganger-examples --features crawl --bin crawl -- http://localhost:8080/` lists the
-//! pages of a site and what they answer. Ctrl-C ends it.
+//! A crawler by reqwest: a process for each page, a few at a time. `cargo run -p ganger-examples
+//! --features crawl --bin crawl -- http://localhost:8080/` lists the pages of a site and their
+//! answers. Ctrl-C ends it.
 
 use ganger::prelude::*;
 use ganger::tokio::{Tokio, shutdown_signal};
@@ -8,7 +8,7 @@ use reqwest::{Client, StatusCode, Url};
 use std::collections::{HashSet, VecDeque};
 use std::time::Duration;
 
-/// So many pages at a time.
+/// The most pages at a time.
 const AT_ONCE: usize = 16;
 const TIME: Duration = Duration::from_secs(10);
 
@@ -34,13 +34,13 @@ fn print(page: &Page) {
     }
 }
 
-/// A page, and where it leads to. A page that fails is a result: an error would end the crawl.
+/// A page, and its links. A page that fails is a result: an error would end the crawl.
 pub(crate) struct Page {
     pub(crate) url: Url,
     pub(crate) found: Result<(StatusCode, Vec<Url>), reqwest::Error>,
 }
 
-/// Looks at all pages of a site that links lead to, and returns how many there are.
+/// Looks at all linked pages of a site, and returns their number.
 pub(crate) async fn crawl(
     cx: &Cx,
     site: Url,
@@ -58,7 +58,7 @@ pub(crate) async fn crawl(
                 && let Some(url) = waiting.pop_front()
             {
                 let client = client.clone();
-                // The futures of reqwest are no waits of a `Cx`: a cancellation ends this one.
+                // The futures of reqwest are not waits of a `Cx`: a cancellation ends this future.
                 let page = async move |cx: Cx| Ok(cx.until_cancelled(page(client, url)).await?);
                 pages.spawn(page)?;
             }
@@ -88,7 +88,7 @@ async fn page(client: Client, url: Url) -> Page {
     Page { url, found }
 }
 
-/// What is in `href="…"`.
+/// The links in `href="…"`.
 fn links(base: &Url, text: &str) -> Vec<Url> {
     let quoted = text.split("href=\"").skip(1);
     let quoted = quoted.filter_map(|it| Some(it.split_once('"')?.0));

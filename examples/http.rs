@@ -21,7 +21,7 @@ use tokio::net::TcpListener;
 
 type Body = BoxBody<Bytes, BoxError>;
 
-/// What all connections share.
+/// The shared state of all connections.
 struct Site {
     folder: PathBuf,
     requests: AtomicU64,
@@ -34,7 +34,7 @@ fn main() -> Result<(), BoxError> {
     println!("http://{address}/stats, /events, /files/…; Ctrl-C stops it");
     let asked = scheduler.spawn(async |_: Cx| Ok(shutdown_signal().await?))?;
     asked.wait().into_result()?;
-    // Each request that has begun is answered.
+    // Each begun request is answered.
     println!("{:?}", scheduler.stop(Duration::from_secs(5))?);
     Ok(())
 }

@@ -19,7 +19,7 @@ fn main() -> Result<(), BoxError> {
     Ok(())
 }
 
-/// Returns how many transfers were made. The others found too little money.
+/// Returns how many transfers were made. The rest found too little money.
 pub(crate) async fn run(cx: &Cx, file: PathBuf) -> Result<u64, BoxError> {
     let pool = open(&file).await?;
     let shared = pool.clone();
@@ -41,7 +41,7 @@ pub(crate) async fn run(cx: &Cx, file: PathBuf) -> Result<u64, BoxError> {
     Ok(made)
 }
 
-/// A pool of connections. A task that asks for one waits while all are taken.
+/// Opens a pool of connections. A task waits for a connection while all are taken.
 pub(crate) async fn open(file: &Path) -> Result<SqlitePool, BoxError> {
     let options = SqliteConnectOptions::new()
         .filename(file)
@@ -60,8 +60,8 @@ pub(crate) async fn open(file: &Path) -> Result<SqlitePool, BoxError> {
     Ok(pool)
 }
 
-/// Returns whether there was enough. A task that fails or is terminated in the middle drops the
-/// transaction, which undoes it.
+/// Returns whether the account had enough. A task that fails or is terminated in the middle drops
+/// the transaction, which undoes it.
 async fn transfer(
     pool: &SqlitePool,
     from: &'static str,

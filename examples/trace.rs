@@ -1,6 +1,6 @@
-//! Ganger's log, and the program's own, by `tracing-subscriber`.
-//! `cargo run -p ganger-examples --features trace --bin trace` writes it to stderr. What is wanted
-//! comes after that: `-- warn`, or `-- info,ganger::sched=debug`.
+//! Ganger's log, and the program's own, by `tracing-subscriber`. `cargo run -p ganger-examples
+//! --features trace --bin trace` writes it to stderr. A filter may follow: `-- warn`, or `--
+//! info,ganger::sched=debug`.
 
 use ganger::prelude::*;
 use std::io::stderr;
@@ -12,7 +12,7 @@ fn main() -> Result<(), BoxError> {
     let wanted = std::env::args().nth(1);
     let wanted: Targets = wanted.as_deref().unwrap_or("info,ganger=debug").parse()?;
     let lines = tracing_subscriber::fmt::layer().with_writer(stderr);
-    // Before the scheduler starts, so that nothing is missed.
+    // Before the scheduler starts, so that no line is missed.
     tracing_subscriber::registry()
         .with(lines)
         .with(wanted)
@@ -24,7 +24,7 @@ fn main() -> Result<(), BoxError> {
         Ok(())
     })?;
     fine.wait().into_result()?;
-    // Nothing watches this one, so the scheduler reports its failure.
+    // Nothing watches this task, so the scheduler reports its failure.
     let (send, ends) = std::sync::mpsc::channel();
     drop(scheduler.spawn(async move |_: Cx| -> Result<(), BoxError> {
         send.send(())?;

@@ -1,5 +1,4 @@
-//! The messages, the server and the client of a service: what `tonic-prost-build` writes for
-//!
+//! The messages, the server and the client of a service, as `tonic-prost-build` writes them for
 //! ```proto
 //! package counts;
 //! service Counts { rpc Add(Addition) returns (Total); }
@@ -7,7 +6,7 @@
 //! message Total { uint64 amount = 1; }
 //! ```
 //!
-//! Here it is written by hand, and shorter, so that the build needs no `protoc`.
+//! Here they are written by hand, and shorter, so that the build needs no `protoc`.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -39,7 +38,7 @@ pub(crate) struct Total {
 
 type Answering<T, E> = Pin<Box<dyn Future<Output = Result<T, E>> + Send>>;
 
-/// What a server does.
+/// The service of the server.
 pub(crate) trait Counts: Send + Sync + 'static {
     fn add(
         &self,

@@ -1,7 +1,7 @@
 //! A service of gRPC, by tonic, on the scheduler's workers: each request is a process, and asks the
-//! actor that has the counts. And a client of it.
-//! `cargo run -p ganger-examples --features grpc --bin grpc` serves until Ctrl-C; with
-//! `-- apples 3` in another terminal three apples are added.
+//! actor with the counts. And a client of the service. `cargo run -p ganger-examples --features
+//! grpc --bin grpc` serves until Ctrl-C; with `-- apples 3` in another terminal three apples are
+//! added.
 
 mod counts;
 
@@ -51,7 +51,7 @@ pub(crate) fn start(scheduler: &Scheduler, address: &'static str) -> Result<Sock
     Ok(listens.recv()?)
 }
 
-/// What tonic serves, with the actor behind it.
+/// The routes for tonic, with the actor behind them.
 pub(crate) fn routes(scheduler: &Scheduler) -> Result<Routes, BoxError> {
     let ledger = scheduler.spawn(Ledger(HashMap::new()))?;
     let front = Front(ledger.address().clone());
@@ -66,7 +66,7 @@ pub(crate) async fn add(address: SocketAddr, name: String, amount: u64) -> Resul
     Ok(total.into_inner().amount)
 }
 
-/// An addition, which is answered with the total.
+/// An addition; the answer is the total.
 struct Add(Addition, Reply<u64>);
 
 struct Ledger(HashMap<String, u64>);

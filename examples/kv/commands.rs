@@ -1,4 +1,4 @@
-//! Which commands there are, how many arguments they take, and where they are carried out.
+//! The commands, the numbers of their arguments, and the places where they are carried out.
 
 use super::protocol::Answer;
 use super::store::{self, Operation, hashes, whole};
@@ -10,10 +10,9 @@ pub(crate) enum Route {
     Here(Own),
     /// By the shard of the first argument.
     Key(Operation),
-    /// As `Key`, and the answer may be long, or the text that it makes, however short the request
-    /// is.
+    /// As `Key`, but a short request may have a long answer, or make a long text.
     Long(Operation),
-    /// By the shards of all keys: every `usize`-th argument is one.
+    /// By the shards of all keys: every `usize`-th argument is a key.
     Keys(usize, Operation, Merge),
     /// By all shards.
     All(Operation, Merge),
@@ -55,7 +54,7 @@ pub(crate) fn writes(name: &[u8]) -> bool {
         .any(|it| name.eq_ignore_ascii_case(it.as_bytes()))
 }
 
-/// What becomes of the answers to the parts of a command.
+/// The merge of the answers to the parts of a command.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Merge {
     Add,
@@ -65,7 +64,7 @@ pub(crate) enum Merge {
 }
 
 impl Merge {
-    /// One answer of several: the first error, if there is one.
+    /// Merges several answers: the first error, if any is an error.
     pub(crate) fn merge(self, answers: Vec<Answer>) -> Answer {
         if let Some(error) = answers.iter().find(|it| matches!(it, Answer::Error(_))) {
             return error.clone();
@@ -163,7 +162,7 @@ const COMMANDS: &[Row] = &[
     ("WATCH", 1, ANY, Route::Here(Own::Watch)),
 ];
 
-/// The command of that name, for that many arguments.
+/// Finds the command with this name, for this number of arguments.
 ///
 /// # Errors
 /// The text for the client.

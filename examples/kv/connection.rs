@@ -1,9 +1,9 @@
 //! A connection: a process that reads requests, carries them out or has the shards do it, and
 //! writes answers.
 //!
-//! What a client sends in one go is carried out in one go: each shard gets its part of it at
-//! once. Answers come in the order of the requests. As long as a client does not take its
-//! answers, no more is read of it.
+//! A batch of requests from a client is carried out as a batch: each shard gets its part at once.
+//! Answers come in the order of the requests. While a client does not take its answers, the
+//! connection reads no more from it.
 //!
 //! A transaction is carried out as a whole, also where its keys are of several shards: `shard.rs`.
 
@@ -30,36 +30,36 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::{io, mem, slice, vec};
 
-/// As many bytes are read at a time at the most.
+/// The most bytes of a single read.
 pub(crate) const READ: usize = 16 * 1024;
 
-/// As many requests are carried out together at the most, and as many commands of a shard by the
-/// connection itself.
+/// The most requests carried out together, and the most commands of a shard that the connection
+/// carries out itself.
 pub(crate) const TOGETHER: usize = 256;
 
 /// Most answers have fewer bytes.
 const ANSWER: usize = 16;
 
-/// Answers of more bytes are written before others are added.
+/// A connection writes longer answers before it adds others.
 pub(crate) const MANY_BYTES: usize = 64 * 1024;
 
 thread_local! {
-    /// What is read comes in here first, so that a connection that is idle needs no buffer.
+    /// Every read comes in here first, so that an idle connection needs no buffer.
     static INPUT: RefCell<Box<[u8]>> = RefCell::new(vec![0; READ].into());
 }
 
 /// How the answer to a request is put together.
 enum Slot {
     Ready(Answer),
-    /// The next answer of that shard.
+    /// The next answer of this shard.
     Of(usize),
     /// The next answers of these shards.
     Merged(Merge, Vec<usize>),
     /// The counts of all shards.
     Info,
-    /// Of that shard, a part of a `SCAN`.
+    /// The answer of this shard, a part of a `SCAN`.
     Scan(usize),
-    /// To be published when what is before it has been done.
+    /// A message to be published after all earlier requests.
     Publish(Request),
 }
 
@@ -69,13 +69,12 @@ struct Connection<S> {
     stream: S,
     parser: Parser,
     version: Version,
-    /// When the request that has not come whole has begun.
+    /// When the incomplete request began.
     begun: Option<Instant>,
     slots: Vec<Slot>,
     /// For each shard.
     jobs: Vec<Vec<Job>>,
-    /// What it makes, or has to look at, may be long: no more is carried out together with what has
-    /// been taken.
+    /// Whether a request may make or look at much: no further request joins the batch.
     is_full: bool,
     /// Requests since other processes have had their turns.
     in_a_row: usize,
@@ -85,8 +84,7 @@ struct Connection<S> {
     is_over: bool,
 }
 
-/// Serves a client, until it goes, or the process is cancelled. What has been read by then is
-/// answered.
+/// Serves a client, until it goes, or the process is cancelled. Requests read by then are answered.
 pub(crate) async fn serve<S>(cx: Cx<Publication>, stream: S, server: Arc<Server>) -> io::Result<()>
 where
     S: AsyncRead + AsyncWrite + Unpin,
@@ -113,12 +111,12 @@ where
     connection.stream.close().await
 }
 
-/// Tells a client that there are too many.
+/// Tells a client about the limit of clients.
 pub(crate) async fn turn_away<S: AsyncWrite + Unpin>(stream: &mut S) {
     let mut output = Vec::new();
     let error = Answer::Error("ERR max number of clients reached".into());
     error.encode(Version::Two, &mut output);
-    // It fits into the socket's buffer. If the client has gone, there is nothing to say.
+    // The answer fits into the socket's buffer. A client that has gone needs no answer.
     let _ = stream.write_all(&output).await;
     let _ = stream.close().await;
 }
@@ -166,7 +164,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     }
 
     fn tell(&mut self, message: Publication) {
-        // What was on its way when the client unsubscribed is not for it any more.
+        // A message under way when the client unsubscribed is not for it.
         if self.subscribed.contains(&message.channel) {
             let parts = [Bytes::from("message"), message.channel, message.text];
             let push = Answer::Push(parts.map(Answer::Text).into());
@@ -174,14 +172,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         }
     }
 
-    /// Carries out all requests that are here, and writes the answers.
+    /// Carries out all requests in the input, and writes the answers.
     async fn carry_out(&mut self) -> io::Result<()> {
         let mut are_more = true;
         while are_more && !self.is_over {
             are_more = self.take_requests().await?;
             self.answer().await?;
             self.write().await?;
-            // Where no shard is asked, and the client is fast, nothing else lets others run.
+            // If the client is fast and asks no shard, only this lets other processes run.
             if self.in_a_row >= TOGETHER {
                 self.in_a_row = 0;
                 self.cx.yield_now().await;
@@ -214,7 +212,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         Ok(taken == TOGETHER || self.is_full)
     }
 
-    /// Nothing can be read after what is no request.
+    /// Ends the connection: after invalid input nothing can be read.
     fn refuse(&mut self, error: &ProtocolError) {
         self.slots
             .push(Slot::Ready(Answer::Error(format!("ERR {error}"))));
@@ -253,7 +251,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         }
         match route {
             Route::Here(Own::Exec) => {
-                // What the client has asked for before is done before, and not with it.
+                // Earlier requests of the client are done before, and not with the transaction.
                 self.answer().await?;
                 let answer = self.exec().await;
                 self.slots.push(Slot::Ready(answer));
@@ -300,7 +298,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         })
     }
 
-    /// Puts a command among those that are carried out together.
+    /// Puts a command among the commands that are carried out together.
     fn put(&mut self, name: &[u8], route: Route, request: Request) {
         self.is_full |= is_long(route);
         let writes = commands::writes(name);
@@ -352,7 +350,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         (0..self.jobs.len()).collect()
     }
 
-    /// Has the shards do what they have been given, and encodes the answers.
+    /// Has the shards carry out their jobs, and encodes the answers.
     async fn answer(&mut self) -> io::Result<()> {
         let mut answers = self.ask(None).await;
         let mut answers = self.settle(&mut answers);
@@ -365,7 +363,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         Ok(())
     }
 
-    /// Has done what the shards have been given. `holder` holds them, and gives them back.
+    /// Has the shards carry out their jobs. `holder` holds the shards, and gives them back.
     async fn ask(&mut self, holder: Option<Pid>) -> Answers {
         let (cx, server, jobs) = (&self.cx, &self.server, &mut self.jobs);
         let is_short = holder.is_none() && !self.is_full;
@@ -392,7 +390,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                 && let Some(done) = server.carry_out(shard, jobs, cx.now())
             {
                 *answers = done.into_iter();
-                // One that is idle keeps no memory for them.
+                // An idle connection keeps no memory for jobs.
                 *jobs = Vec::new();
             }
         }
@@ -401,7 +399,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             return answers;
         }
         let asked = left.iter().map(|it| ask(*it, mem::take(&mut jobs[*it])));
-        // What has been read is answered, also when the process is to end.
+        // All requests that were read are answered, even at the end of the process.
         let asked = cx.shield(join_all(asked)).await;
         for (shard, its) in left.into_iter().zip(asked) {
             answers[shard] = its;
@@ -409,7 +407,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         answers
     }
 
-    /// The answers to the requests, of those of the shards.
+    /// Makes the answers to the requests from the answers of the shards.
     fn settle(&mut self, answers: &mut Answers) -> Vec<Answer> {
         let shards = self.jobs.len();
         let slots = mem::take(&mut self.slots).into_iter();
@@ -433,8 +431,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         settled.collect()
     }
 
-    /// Encodes an answer. What is long is written before all of it is encoded: `MGET` has one value
-    /// as often as it is asked for it. A long text is written from where it is stored.
+    /// Encodes an answer. A long answer is written before it is encoded as a whole: `MGET` repeats
+    /// a value as often as the client names its key. A long text is written from its place in the
+    /// store.
     async fn encode(&mut self, answer: &Answer) -> io::Result<()> {
         let (mut parts, mut lists) = (slice::from_ref(answer).iter(), Vec::new());
         loop {
@@ -462,7 +461,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         }
     }
 
-    /// Writes what there is to write.
+    /// Writes the output so far.
     async fn write(&mut self) -> io::Result<()> {
         if self.output.is_empty() {
             return Ok(());
@@ -471,7 +470,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         self.write_all(&output).await
     }
 
-    /// The client may take so long, and no longer.
+    /// Writes, and gives the client limited time.
     async fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
         let patience = self.server.settings.patience;
         let write = self.cx.timeout(patience, self.stream.write_all(bytes));
@@ -490,7 +489,7 @@ enum Input {
     Message(Publication),
 }
 
-/// Reads what has come in, and gives it to the parser. Nothing is lost when this is dropped.
+/// Reads the input, and gives it to the parser. A drop of the future loses nothing.
 async fn read<S: AsyncRead + Unpin>(stream: &mut S, parser: &mut Parser) -> io::Result<usize> {
     poll_fn(|context| {
         INPUT.with_borrow_mut(|input| {
@@ -510,7 +509,8 @@ fn next(answers: &mut [vec::IntoIter<Answer>], shard: usize) -> Answer {
     answers[shard].next().unwrap_or_else(lost)
 }
 
-/// The answer may be long, or the text that the command makes, or it looks at all keys.
+/// Whether the answer, or a text made by the command, may be long, or the command looks at all
+/// keys.
 fn is_long(route: Route) -> bool {
     matches!(
         route,
@@ -520,8 +520,8 @@ fn is_long(route: Route) -> bool {
     )
 }
 
-/// A page in a browser may have it send requests to here, with lines of its user's among them. None
-/// of those is carried out.
+/// A page in a browser may have it send requests to here, with lines of its user's among them. The
+/// server carries out none of them.
 fn is_of_web(name: &[u8]) -> bool {
     name.eq_ignore_ascii_case(b"post") || name.eq_ignore_ascii_case(b"host:")
 }

@@ -1,8 +1,8 @@
-//! The long texts that are on their way to clients.
+//! The long texts on their way to clients.
 //!
-//! A text is in memory once, however many clients are to get it: each answer has the same `Bytes`.
-//! But a text that is no longer stored stays for as long as the slowest of them takes it. So there
-//! is a limit for all texts together, behind which an answer is refused.
+//! A text is in memory once, for any number of clients: each answer has the same `Bytes`. But a
+//! text that has been replaced stays until its slowest client has taken it. So all texts together
+//! have a limit, and an answer beyond it is refused.
 
 use super::connection::MANY_BYTES;
 use super::protocol::Answer;
@@ -24,7 +24,7 @@ struct Texts {
     by_place: HashMap<usize, (usize, usize)>,
 }
 
-/// The long texts of some answers. They count until this is dropped, which the answers outlive.
+/// The long texts of some answers. They count until the holding is dropped, before the answers.
 pub(crate) struct Holding {
     held: Arc<Held>,
     places: Vec<usize>,
@@ -40,7 +40,7 @@ impl Held {
         self.texts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Counts the long texts of these answers. Those that are too much are refused.
+    /// Counts the long texts of these answers, and refuses the texts beyond the limit.
     pub(crate) fn hold(self: &Arc<Self>, answers: &mut [Answer]) -> Holding {
         let mut holding = Holding {
             held: Arc::clone(self),

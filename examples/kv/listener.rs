@@ -1,4 +1,4 @@
-//! Starts the tree of processes: the shards, and what accepts connections.
+//! Starts the tree of processes: the shards, and the process that accepts connections.
 
 use super::connection;
 use super::server::{Server, Settings};
@@ -22,7 +22,7 @@ pub(crate) fn start(
     let keys: Vec<_> = (0..settings.shards).map(|_| Keys::new()).collect();
     let mut supervisor = Supervisor::one_for_one();
     for (number, keys) in keys.iter().cloned().enumerate() {
-        // One that fails loses its keys, but not the requests that wait for it.
+        // A shard that fails loses its keys, but not the requests that wait for it.
         let shard = ChildSpec::new(name(number), move || Shard::new(&keys));
         supervisor = supervisor.with(shard.in_place());
     }
@@ -39,7 +39,7 @@ pub(crate) fn start(
         process(async move |cx: Cx| give_back(cx, server).await)
     });
     tree.start_child(memory).wait()?;
-    // It stops first, and waits for the connections then, which need the shards.
+    // The listener stops first, and then waits for the connections, which need the shards.
     let accepts = ChildSpec::new("listener", move || {
         let (socket, server) = (socket.try_clone(), Arc::clone(&server));
         process(async move |cx: Cx| accept(cx, TcpListener::from_std(socket?)?, server).await)
@@ -48,11 +48,11 @@ pub(crate) fn start(
     Ok((tree, address))
 }
 
-/// Listens, with room for many clients that have not been accepted yet.
+/// Listens, with room for many clients to be accepted.
 fn listen(scheduler: &Handle, address: SocketAddr) -> Result<net::TcpListener, BoxError> {
     let listens = scheduler.spawn(async move |_: Cx| {
         let listener = TcpListener::bind(address)?;
-        // It outlives the process that accepts, which may be started again.
+        // The socket outlives the process that accepts, which may be started again.
         Ok(net::TcpListener::from(listener.descriptor()?))
     })?;
     listens.wait().take()
@@ -61,7 +61,7 @@ fn listen(scheduler: &Handle, address: SocketAddr) -> Result<net::TcpListener, B
 /// How long no command comes until the server gives memory back.
 const IDLE: Duration = Duration::from_secs(10);
 
-/// Gives back what the scheduler and the allocator keep of a burst, when that is over.
+/// Releases the memory that the scheduler and the allocator keep of a burst, when it is over.
 async fn give_back(cx: Cx, server: Arc<Server>) -> Result<(), BoxError> {
     let (mut before, mut given_back) = (0, 0);
     while cx.sleep(IDLE).await.is_ok() {
@@ -75,10 +75,10 @@ async fn give_back(cx: Cx, server: Arc<Server>) -> Result<(), BoxError> {
     Ok(())
 }
 
-/// So many connections more than there may be are accepted at a time, to be told so.
+/// The most connections beyond the limit that are accepted at a time, to be turned away.
 const TO_TURN_AWAY: usize = 64;
 
-/// Accepts connections, each of which is a process.
+/// Accepts connections; each is a process.
 async fn accept(cx: Cx, listener: TcpListener, server: Arc<Server>) -> Result<(), BoxError> {
     let most = server.settings.clients.saturating_add(TO_TURN_AWAY);
     let incoming = listener.incoming(most);
@@ -97,11 +97,11 @@ async fn connection(
 ) -> Result<(), BoxError> {
     match server.enter() {
         Some(_place) => {
-            // A connection whose client is gone without a word ends. One that has ended takes no
+            // A connection whose client has vanished ends. A connection that has ended takes no
             // setting.
             let _ = stream.set_keepalive(Some(Keepalive::default()));
             let _ = stream.set_nodelay(true);
-            // That a client has gone, or is too slow, is no failure of the server.
+            // A client that has gone, or is too slow, is no failure of the server.
             let _: io::Result<()> = connection::serve(cx, stream, server).await;
         }
         None => connection::turn_away(&mut stream).await,

@@ -1,6 +1,6 @@
-//! A server that speaks the Redis protocol: a process for each connection, and one for each shard
-//! of the keys. Connections carry out short commands themselves where the keys are free. `cargo run
-//! --release -p ganger-examples --features kv --bin kv`, and then `redis-cli -p 6400 set name
+//! A server that speaks the Redis protocol: a process for each connection, and a process for each
+//! shard of the keys. Connections carry out short commands themselves if the keys are free. `cargo
+//! run --release -p ganger-examples --features kv --bin kv`, and then `redis-cli -p 6400 set name
 //! value`.
 
 pub(crate) mod commands;

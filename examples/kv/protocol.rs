@@ -1,14 +1,14 @@
-//! The Redis protocol, versions 2 and 3: requests are parsed as they come in, and answers are
-//! encoded. A client that says nothing speaks version 2.
+//! The Redis protocol, versions 2 and 3: the parser takes requests as they come in, and answers are
+//! encoded. A client speaks version 2 unless it asks for another.
 //!
-//! A request takes no more memory than [`Limits`] allow, and nothing is set aside for what a client
-//! has only announced. Each byte is looked at a bounded number of times, however the bytes are cut.
+//! A request takes no more memory than [`Limits`] allow, and the parser sets nothing aside for a
+//! mere announcement. It looks at each byte a bounded number of times, however the bytes are cut.
 
 use bytes::{Buf, Bytes, BytesMut};
 use std::fmt::Display;
 use std::io::Write as _;
 
-/// What a request may have at the most.
+/// The limits of a request.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Limits {
     /// Arguments of a request, the name of the command included.
@@ -35,7 +35,7 @@ impl Default for Limits {
 /// A request: the command and its arguments.
 pub(crate) type Request = Vec<Bytes>;
 
-/// What is wrong with what a client has sent. Nothing that follows can be understood.
+/// A defect of a client's input. The parser can't understand the rest.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum ProtocolError {
     #[error("Protocol error: too big inline request or line")]
@@ -59,7 +59,7 @@ pub(crate) struct Parser {
     buffer: BytesMut,
     /// This many bytes of the buffer have no line's end among them.
     searched: usize,
-    /// The request that has begun.
+    /// The request in progress.
     begun: Option<Begun>,
 }
 
@@ -69,7 +69,7 @@ struct Begun {
     missing: usize,
     /// Bytes of the arguments so far.
     bytes: usize,
-    /// How long the next argument is, once that has been read.
+    /// The length of the next argument, once it has been read.
     next: Option<usize>,
 }
 
@@ -83,7 +83,7 @@ impl Parser {
         }
     }
 
-    /// Takes what a client has sent.
+    /// Takes input of a client.
     pub(crate) fn feed(&mut self, bytes: &[u8]) {
         self.buffer.extend_from_slice(bytes);
     }
@@ -93,13 +93,13 @@ impl Parser {
         self.begun.is_some() || !self.buffer.is_empty()
     }
 
-    /// The next request, if all of it is here. Empty ones are left out.
+    /// Gives the next request, if it is complete. Leaves empty requests out.
     pub(crate) fn next(&mut self) -> Result<Option<Request>, ProtocolError> {
         loop {
             let Some(mut begun) = self.begun.take() else {
                 let Some(line) = self.line()? else {
                     if self.buffer.is_empty() {
-                        // It keeps the memory of all that has come, also when no byte is left.
+                        // An empty buffer still keeps the memory of all earlier input.
                         self.buffer = BytesMut::new();
                     }
                     return Ok(None);
@@ -184,7 +184,7 @@ impl Parser {
         }
     }
 
-    /// The next line without its end, which is `\n` or `\r\n`.
+    /// Gives the next line without its end, `\n` or `\r\n`.
     fn line(&mut self) -> Result<Option<Bytes>, ProtocolError> {
         let end = self.buffer[self.searched..]
             .iter()
@@ -211,9 +211,9 @@ impl Parser {
     }
 }
 
-/// The number that the text is, if it is one as the protocol writes them.
+/// Parses a number, in the form in which the protocol writes numbers.
 pub(crate) fn number(text: &[u8]) -> Option<i64> {
-    // What comes from a number has no `+` and no needless zero.
+    // A written number has no `+` and no needless zero.
     let digits = text.strip_prefix(b"-").unwrap_or(text);
     let is_plain = match digits {
         [] => false,
@@ -244,7 +244,7 @@ pub(crate) enum Answer {
     List(Vec<Answer>),
     /// Keys and values by turns. In version 2 a list.
     Map(Vec<Answer>),
-    /// What the client has not just asked for. In version 2 a list.
+    /// An answer without a request. In version 2 a list.
     Push(Vec<Answer>),
     NoList,
 }
@@ -260,7 +260,7 @@ impl Answer {
         Self::Number(i64::try_from(count).unwrap_or(i64::MAX))
     }
 
-    /// A map, of a list that has keys and values by turns.
+    /// Makes a map of a list with keys and values by turns.
     pub(crate) fn into_map(self) -> Self {
         match self {
             Self::List(parts) => Self::Map(parts),
@@ -298,7 +298,7 @@ impl Answer {
         }
     }
 
-    /// Appends what stands before the parts of an answer that has some, and gives them.
+    /// Appends the head of an answer with parts, and returns its parts.
     pub(crate) fn begin(&self, version: Version, to: &mut Vec<u8>) -> Option<&[Self]> {
         let (kind, count, parts) = match (self, version) {
             (Self::Map(parts), Version::Three) => ("%", parts.len() / 2, parts),
@@ -312,7 +312,7 @@ impl Answer {
         Some(parts)
     }
 
-    /// Appends what stands before a text.
+    /// Appends the head of a text.
     pub(crate) fn begin_text(length: usize, to: &mut Vec<u8>) {
         put_number("$", length, to);
     }

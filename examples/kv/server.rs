@@ -1,4 +1,4 @@
-//! What all connections share: the shards, the channels, limits and counts.
+//! The shared state of all connections: the shards, the channels, limits and counts.
 
 use super::held::Held;
 use super::protocol::{Answer, Limits};
@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-/// What the server is started with.
+/// The settings of a server at its start.
 #[derive(Debug, Clone)]
 pub(crate) struct Settings {
     pub(crate) shards: usize,
@@ -21,9 +21,9 @@ pub(crate) struct Settings {
     pub(crate) clients: usize,
     /// How long a client may take for a request that it has begun, or for an answer.
     pub(crate) patience: Duration,
-    /// Bytes that may be under way to subscribers, all together, with what their mailboxes take.
+    /// The most bytes under way to subscribers, all together, with their space in mailboxes.
     pub(crate) under_way: usize,
-    /// Bytes of long texts that may be on their way to clients, all together.
+    /// The most bytes of long texts on their way to clients, all together.
     pub(crate) answers: usize,
     pub(crate) limits: Limits,
 }
@@ -42,8 +42,8 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// How many messages may wait for a process: of each connection one for a shard, and of a
-    /// channel so many for a client that is slow to read.
+    /// The most messages that may wait for a process: a request of each connection for a shard, or
+    /// the messages of channels for a client that is slow to read.
     pub(crate) fn mailbox_limit(&self) -> usize {
         self.clients.saturating_add(1_024)
     }
@@ -65,7 +65,7 @@ pub(crate) struct Server {
     scheduler: WeakHandle,
 }
 
-/// What a message takes in a mailbox, without the bytes that all subscribers have in common.
+/// The size of a message in a mailbox, without the bytes that all subscribers share.
 const IN_A_MAILBOX: usize = 256;
 
 /// A message to the subscribers of a channel.
@@ -89,12 +89,12 @@ impl Drop for UnderWay {
     }
 }
 
-/// The place of a connection among those that may be there.
+/// The place of a connection within the limit.
 pub(crate) struct Place(Arc<Server>);
 
 impl Drop for Place {
     fn drop(&mut self) {
-        // Ordering: Relaxed: a count alone, as all others here.
+        // Ordering: Relaxed: a count alone, as all counts here.
         self.0.clients.fetch_sub(1, Ordering::Relaxed);
     }
 }
@@ -123,7 +123,7 @@ impl Server {
         }
     }
 
-    /// A place for one more connection, if there is one.
+    /// Gives a place for a further connection, if one is free.
     pub(crate) fn enter(self: &Arc<Self>) -> Option<Place> {
         // Ordering: Relaxed: counts alone.
         self.accepted.fetch_add(1, Ordering::Relaxed);
@@ -164,7 +164,7 @@ impl Server {
     ) -> Option<Vec<Answer>> {
         let (answers, tells) = self.keys.get(shard)?.try_carry_out(jobs, now)?;
         if tells {
-            // One that takes nothing has enough to do, after which it looks as well, or has ended.
+            // A shard that takes no message has enough to do, and looks afterwards, or has ended.
             let _ = self.shards[shard].send(Work::Ends);
         }
         Some(answers)
@@ -174,8 +174,8 @@ impl Server {
         self.channels.group(&name.escape_ascii().to_string())
     }
 
-    /// Sends to the subscribers of the channel, and answers how many they are. One that does not
-    /// take what it is sent has its connection closed, so that it notices.
+    /// Sends to the subscribers of the channel, and answers their number. Closes the connection of
+    /// a subscriber that does not take the message, so that it notices.
     pub(crate) fn publish(&self, ctx: &Context, channel: &Bytes, text: &Bytes) -> Answer {
         let members = self.channel(channel).members();
         let bytes = channel.len() + text.len() + members.len() * IN_A_MAILBOX;
@@ -188,7 +188,7 @@ impl Server {
             return Answer::Error(text.into());
         }
         let publication = Publication {
-            // Copies: a mailbox must not keep all the bytes in memory that came with these.
+            // Copies: a mailbox must not keep the whole input in memory.
             channel: Bytes::copy_from_slice(channel),
             text: Bytes::copy_from_slice(text),
             _counts: counts,

@@ -1,17 +1,17 @@
-//! A shard: a part of the keys, and the process that looks after them. Keys that end are timers of
-//! that process.
+//! A shard: a part of the keys, and the process that looks after them. Each key with an end has a
+//! timer of the process.
 //!
 //! **The keys are behind a lock.** A connection carries out short commands itself, where it finds
 //! the lock free: two messages and two steps cost more than most commands. Where another thread has
 //! the lock, a process holds the shard, or commands are long, the connection asks the process. So
 //! no connection waits for the lock, and the process waits for short commands alone.
 //!
-//! **A command that panics** leaves the lock poisoned. Connections pass it by then, and the process
+//! **A command that panics** leaves the lock poisoned. Connections then pass it by, and the process
 //! fails at the next message, and begins anew without keys.
 //!
-//! **A transaction** of several shards, or with keys that are watched, holds each of its shards, in
-//! the order of their numbers, so that no two wait for each other. A shard that is held looks after
-//! the holder alone; others wait. The holder's commands give it back, and so does the holder's end.
+//! **A transaction** of several shards, or with watched keys, holds each of its shards, in the
+//! order of their numbers, so that no two wait for each other. A held shard serves only the holder;
+//! others wait. The holder's commands give it back, and so does the holder's end.
 
 use super::protocol::Answer;
 use super::store::{Operation, Store};
@@ -23,20 +23,20 @@ use ganger::{ExitNotice, Instant};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-/// What a shard is asked for.
+/// A message to a shard.
 pub(crate) enum Work {
     Batch(Batch),
     Hold(Hold),
     /// A connection has changed when keys end.
     Ends,
-    /// Its holder needs it no longer.
+    /// The holder gives the shard back.
     Release(Pid),
 }
 
 /// Commands that come together, and are answered together, in their order.
 pub(crate) struct Batch {
     pub(crate) jobs: Vec<Job>,
-    /// The process that holds the shard, and gives it back with this.
+    /// The process that holds the shard, and gives it back with this batch.
     pub(crate) holder: Option<Pid>,
     pub(crate) reply: Reply<Vec<Answer>>,
 }
@@ -44,11 +44,12 @@ pub(crate) struct Batch {
 pub(crate) struct Job {
     pub(crate) operation: Operation,
     pub(crate) args: Vec<Bytes>,
-    /// It may change the value of its key.
+    /// Whether the command may change the value of its key.
     pub(crate) writes: bool,
 }
 
-/// The shard is to be the holder's, if the watched keys have these versions. Answers whether it is.
+/// Asks to hold the shard, if the watched keys have these versions. The answer tells whether it is
+/// held.
 pub(crate) struct Hold {
     pub(crate) holder: Pid,
     pub(crate) watched: Vec<Watched>,
@@ -97,8 +98,9 @@ impl Keys {
     }
 
     /// Carries out short commands on the thread of the caller, if the keys are free. Returns the
-    /// answers, and whether the shard's process is to be told [`Work::Ends`]: only by the first
-    /// that changes ends, until the process has looked. So a burst does not fill its mailbox.
+    /// answers, and whether the caller must tell the shard's process [`Work::Ends`]: only the first
+    /// caller that changes ends must, until the process has looked. So a burst does not fill its
+    /// mailbox.
     pub(crate) fn try_carry_out(&self, jobs: &[Job], now: Instant) -> Option<(Vec<Answer>, bool)> {
         let mut keys = self.0.try_lock().ok()?;
         if keys.is_held {
@@ -120,7 +122,7 @@ pub(crate) struct Shard {
     keys: Keys,
     ends: KeyedTimers<Bytes>,
     holder: Option<Pid>,
-    /// What came while it was held.
+    /// The work that came while the shard was held.
     waits: VecDeque<Work>,
 }
 
@@ -143,7 +145,7 @@ impl Shard {
         batch.reply.complete(answers);
     }
 
-    /// Has a timer for each key that ends.
+    /// Sets a timer for each key with an end.
     fn follow(&mut self, out: &mut StepOutput) {
         let changes = self.keys.lock().store.changes();
         for (key, lasts) in changes {
@@ -158,7 +160,7 @@ impl Shard {
         let mut keys = self.keys.lock();
         keys.store.at(ctx.now());
         let mut as_watched = |(key, version): &Watched| keys.store.version(key) == *version;
-        // One that has ended already gives nothing back.
+        // A holder that has ended already gives nothing back.
         let is_held = hold.watched.iter().all(&mut as_watched)
             && ctx.monitor(hold.holder, HOLDER_ENDS).is_ok();
         keys.is_held = is_held;
@@ -192,7 +194,7 @@ impl Shard {
         }
     }
 
-    /// Goes on with what has waited, until it is held again.
+    /// Goes on with the waiting work, until the shard is held again.
     fn go_on(&mut self, ctx: &Context, out: &mut StepOutput) {
         while self.holder.is_none()
             && let Some(work) = self.waits.pop_front()

@@ -1,5 +1,5 @@
-//! The data of one shard, and the commands on them. It knows no clock and no process: a command is
-//! a function of what is stored, and of the moment at which it is carried out.
+//! The data of a shard, and the commands on them. The store knows no clock and no process: a
+//! command is a function of the stored data, and of the moment at which it is carried out.
 
 pub(crate) mod hashes;
 pub(crate) mod whole;
@@ -12,13 +12,13 @@ use std::mem;
 use std::ops::Range;
 use std::time::Duration;
 
-/// The longest text that commands may make of several.
+/// The longest text that commands may make of several texts.
 const LONGEST: usize = 8 * 1024 * 1024;
 
-/// What a command answers: an error is one that the client has made.
+/// The answer of a command: an error is a mistake of the client.
 pub(crate) type Answered = Result<Answer, Refused>;
 
-/// A command on one key, which is the first argument.
+/// A command on a key, its first argument.
 pub(crate) type Operation = fn(&mut Store, &[Bytes]) -> Answered;
 
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
@@ -59,11 +59,11 @@ impl Value {
 #[derive(Debug)]
 struct Entry {
     value: Value,
-    /// From then on there is no such key.
+    /// The end of the key.
     until: Option<Instant>,
-    /// Of the key, from when it was put here: those that come later have higher ones.
+    /// The key's number since it was put here: later keys have higher numbers.
     number: u64,
-    /// Of the last command that may have changed it.
+    /// The version of the last command that may have changed the value.
     version: u64,
 }
 
@@ -91,7 +91,7 @@ impl Store {
         }
     }
 
-    /// The commands from now on are of that moment, or of a later one that was told before.
+    /// Sets the moment of the commands from now on, unless an earlier call has set a later moment.
     pub(crate) fn at(&mut self, now: Instant) {
         self.now = self.now.max(now);
     }
@@ -113,7 +113,7 @@ impl Store {
         changes.collect()
     }
 
-    /// How many keys there are, and how many of them end by themselves.
+    /// The numbers of all keys, and of keys with an end.
     pub(crate) fn counts(&self) -> [usize; 2] {
         let ends = self.entries.values().filter(|it| it.until.is_some());
         [self.entries.len(), ends.count()]
@@ -138,7 +138,7 @@ impl Store {
         self.last
     }
 
-    /// A command may have changed the value of that key.
+    /// Notes that a command may have changed the value of the key.
     pub(crate) fn touch(&mut self, key: &Bytes) {
         let version = self.next_number();
         if let Some(entry) = self.entries.get_mut(key) {
@@ -146,7 +146,7 @@ impl Store {
         }
     }
 
-    /// The version of the value of that key; 0 when there is none.
+    /// The version of the value of the key; 0 without a value.
     pub(crate) fn version(&mut self, key: &Bytes) -> u64 {
         self.expire(key);
         self.entries.get(key).map_or(0, |it| it.version)
@@ -157,7 +157,7 @@ impl Store {
         self.entries.get_mut(key).map(|it| &mut it.value)
     }
 
-    /// Stores a value, and removes the end that the key had.
+    /// Stores a value, and replaces the end of the key.
     fn put(&mut self, key: &Bytes, value: Value, until: Option<Instant>) {
         if let Some(entry) = self.entries.get_mut(key) {
             entry.value = value;
@@ -216,7 +216,7 @@ impl Store {
         }
     }
 
-    /// The value of the key, which is made if there is none.
+    /// Gives the value of the key, and makes a value if the key has none.
     fn value_or(&mut self, key: &Bytes, make: fn() -> Value) -> &mut Value {
         self.expire(key);
         if !self.entries.contains_key(key) {
@@ -229,7 +229,7 @@ impl Store {
     }
 }
 
-/// A copy: what is stored must not keep all the bytes in memory that came with it.
+/// A copy: a stored text must not keep the whole input in memory.
 fn owned(bytes: &Bytes) -> Bytes {
     Bytes::copy_from_slice(bytes)
 }
@@ -238,7 +238,7 @@ fn integer(text: &[u8]) -> Result<i64, Refused> {
     number(text).ok_or(Refused::NoNumber)
 }
 
-// What follows are the commands. Each is called with at least as many arguments as it needs.
+// The commands follow. Each is called with at least as many arguments as it needs.
 
 pub(crate) fn get(store: &mut Store, args: &[Bytes]) -> Answered {
     Ok(Answer::optional(store.text(&args[0])?.cloned()))
@@ -322,7 +322,7 @@ pub(crate) fn append(store: &mut Store, args: &[Bytes]) -> Answered {
     if text.len() + more.len() > LONGEST {
         return Err(Refused::TooLong);
     }
-    // Copies nothing but `more`, if no answer is under way that has the text, too.
+    // Copies nothing but `more`, if no answer under way shares the text.
     let mut longer = BytesMut::from(mem::take(text));
     longer.extend_from_slice(more);
     *text = longer.freeze();
@@ -378,13 +378,13 @@ pub(crate) fn kind(store: &mut Store, args: &[Bytes]) -> Answered {
     ))
 }
 
-/// How long that is; `None` for what is over already.
+/// The length of a time; `None` for a time that is over already.
 fn lasts(time: i64, millis: u64) -> Result<Option<Duration>, Refused> {
     let Ok(time) = u64::try_from(time) else {
         return Ok(None);
     };
     let time = time.checked_mul(millis).ok_or(Refused::ExpireTime)?;
-    // What is added to a moment stays far from the end of all time.
+    // The time stays far from the end of all time, also after an addition to a moment.
     if time > u64::MAX / 4_000_000 {
         return Err(Refused::ExpireTime);
     }

@@ -1,10 +1,10 @@
-//! What a client has asked to be carried out as a whole: `MULTI`, `WATCH`.
+//! The requests that a client wants carried out as a whole: `MULTI`, `WATCH`.
 
 use super::protocol::{Answer, Limits, Request};
 use bytes::Bytes;
 use std::mem;
 
-/// A long answer counts as so many commands.
+/// The weight of a long answer, in commands.
 const LONG: usize = 1_024;
 
 /// A key that must not change, with the version of its value.
@@ -13,7 +13,7 @@ pub(crate) type Watched = (Bytes, u64);
 /// The state of a client's transaction.
 #[derive(Default)]
 pub(crate) struct Transaction {
-    /// What is to be carried out, from `MULTI` on.
+    /// The requests of the transaction, from `MULTI` on.
     queued: Option<Queue>,
     /// Keys that must not change before `EXEC`, with their versions.
     watched: Vec<Watched>,
@@ -40,7 +40,7 @@ impl Transaction {
         Answer::OK
     }
 
-    /// Puts a request, with its name, behind the others.
+    /// Puts a request, with its name, behind the earlier requests.
     pub(crate) fn queue(&mut self, request: &Request, is_long: bool, limits: &Limits) -> Answer {
         let Some(queue) = &mut self.queued else {
             return Answer::Error("ERR EXEC without MULTI".into());
@@ -50,7 +50,7 @@ impl Transaction {
         if queue.weight > limits.arguments || queue.bytes > limits.request {
             return self.refuse("ERR the transaction is too large".into());
         }
-        // Copies: what waits must not keep all the bytes in memory that came with it.
+        // Copies: a waiting request must not keep the whole input in memory.
         let copies = request.iter().map(|it| Bytes::copy_from_slice(it));
         queue.requests.push(copies.collect());
         Answer::Status("QUEUED")
@@ -65,7 +65,7 @@ impl Transaction {
         Answer::Error(error)
     }
 
-    /// `EXEC`: what is to be carried out, and the keys that must not have changed.
+    /// `EXEC`: takes the queued requests, and the keys that must not have changed.
     ///
     /// # Errors
     /// The answer for the client.
@@ -89,7 +89,7 @@ impl Transaction {
         }
     }
 
-    /// Whether so many keys more may be watched.
+    /// Whether the client may watch these further keys.
     pub(crate) fn may_watch(&self, keys: &[Bytes]) -> bool {
         let bytes = |keys: &mut dyn Iterator<Item = &Bytes>| keys.map(|it| it.len() + 32).sum();
         let before: usize = bytes(&mut self.watched.iter().map(|it| &it.0));
@@ -97,7 +97,7 @@ impl Transaction {
         before + more <= 1 << 20
     }
 
-    /// Watches a key that has that version, unless it is watched already.
+    /// Watches a key with this version, unless it is watched already.
     pub(crate) fn watch(&mut self, key: &Bytes, version: u64) {
         if self.watched.iter().all(|it| it.0 != key) {
             let key = Bytes::copy_from_slice(key);

@@ -1,5 +1,5 @@
 //! Clients cannot make the example `kv` use more memory than its limits allow. A program of its
-//! own, because it counts what the whole program has allocated.
+//! own, because it counts the allocations of the whole program.
 #![cfg(target_os = "linux")]
 
 #[path = "it/kv/clients.rs"]
@@ -21,14 +21,14 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 struct Counting;
 
-/// The bytes in use, and the most that they have been.
+/// The bytes in use, and their peak.
 static LIVE: AtomicUsize = AtomicUsize::new(0);
 static PEAK: AtomicUsize = AtomicUsize::new(0);
 
 // SAFETY: the system's allocator does everything; the counts change nothing about it.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        // Ordering: Relaxed: counts, of which each test makes one side of a comparison.
+        // Ordering: Relaxed: counts; each test compares its own reads.
         let live = LIVE.fetch_add(layout.size(), Ordering::Relaxed) + layout.size();
         PEAK.fetch_max(live, Ordering::Relaxed);
         // SAFETY: by the contract of this function.
@@ -36,7 +36,7 @@ unsafe impl GlobalAlloc for Counting {
     }
 
     unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
-        // Ordering: Relaxed: as above.
+        // Ordering: Relaxed: a count.
         LIVE.fetch_sub(layout.size(), Ordering::Relaxed);
         // SAFETY: by the contract of this function.
         unsafe { System.dealloc(memory, layout) }
@@ -50,7 +50,7 @@ static ALLOCATOR: Counting = Counting;
 fn alone() -> MutexGuard<'static, ()> {
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     let alone = ONE_AT_A_TIME.lock();
-    // Or megabytes of messages that have been taken stay for the next ones.
+    // Otherwise the program keeps megabytes of taken messages for later messages.
     node_cache::set_limit(0);
     alone.unwrap_or_else(PoisonError::into_inner)
 }
@@ -74,7 +74,7 @@ impl Counted {
         PEAK.load(Ordering::Relaxed).saturating_sub(self.before)
     }
 
-    /// Waits until all other clients have gone, and until what they had is in use no more.
+    /// Waits until all other clients have gone, and their memory is free.
     fn until_given_back(&self, client: &mut Client) {
         until("the others are gone", || {
             client.ask("info").contains("connected_clients:1\r\n")
@@ -86,19 +86,19 @@ impl Counted {
     }
 }
 
-/// What no client has for itself: buffers of workers, and what processes that have ended leave to
-/// the next ones.
+/// The memory shared by all clients: buffers of workers, and memory that ended processes leave to
+/// the next processes.
 const SHARED: usize = 512 * 1024;
 
-/// What a connection takes that does nothing.
+/// The memory of an idle connection.
 const CONNECTION: usize = 8 * 1024;
 
-/// What an argument takes on its way to a shard and back, without its bytes.
+/// The memory of an argument on its way to a shard and back, without its bytes.
 const ARGUMENT: usize = 256;
 
-/// What a client takes that does not read: its connection; what is read of it at a time, in a
-/// buffer that doubles, and the arguments in there; and what is encoded for it, in a buffer that
-/// doubles, which is many bytes and a part of an answer at the most.
+/// The memory of a client that does not read: its connection; the input of a read, in a buffer that
+/// doubles, and its arguments; and the encoded output, in a buffer that doubles, at most many bytes
+/// and a part of an answer.
 fn of_a_client(arguments: usize, part: usize) -> usize {
     CONNECTION + 2 * READ + arguments * ARGUMENT + 2 * (MANY_BYTES + part)
 }
@@ -148,8 +148,8 @@ impl Flooding<'_> {
     }
 }
 
-/// Floods a server by clients that do not read, and checks that it takes so much for `each` of them
-/// and no more. A byte that they send asks for `answered` bytes at least.
+/// Floods a server by clients that do not read, and checks that it takes at most `each` for each of
+/// them. A byte of their requests asks for at least `answered` bytes.
 fn flood(server: &Running, control: &mut Client, requests: &str, answered: usize, each: usize) {
     const CLIENTS: usize = 8;
     let counted = Counted::begin();
@@ -170,7 +170,7 @@ fn flood(server: &Running, control: &mut Client, requests: &str, answered: usize
     while quiet < QUIET && flooding.iter().all(|it| it.sent < WITHOUT_END) {
         let sent: usize = flooding.iter_mut().map(Flooding::send).sum();
         let carried_out = commands(control);
-        // The question is one of them.
+        // The question itself counts, too.
         let is_quiet = sent == 0 && carried_out == before + 1;
         quiet = if is_quiet { quiet + 1 } else { 0 };
         before = carried_out;
@@ -222,7 +222,7 @@ fn clients_that_read_no_answers_take_what_is_carried_out_together() {
 fn clients_that_read_no_answers_of_changed_texts_take_one_of_them() {
     let _alone = alone();
     let (server, mut control) = with_long_value("key");
-    // What is appended is nothing, and yet it makes a copy.
+    // The appended text is empty, and yet the append makes a copy.
     let changing = "*3\r\n$6\r\nappend\r\n$3\r\nkey\r\n$0\r\n\r\nget key\r\n".repeat(1_000);
     let each = of_a_client(4 * TOGETHER, LONG) + LONG;
     flood(&server, &mut control, &changing, LONG / 100, each);
@@ -230,7 +230,7 @@ fn clients_that_read_no_answers_of_changed_texts_take_one_of_them() {
     server.stop();
 }
 
-/// As a burst of slow readers of one value: it is in memory once.
+/// As a burst of slow readers of the same value: it is in memory once.
 #[test]
 fn clients_that_do_not_read_a_long_text_share_it() {
     let _alone = alone();
@@ -278,7 +278,7 @@ fn slow_clients_take_what_they_have_sent_and_not_what_they_announce() {
     for client in &mut slow {
         client.send(begin.as_bytes());
     }
-    // The request that has begun came together with the one that is answered.
+    // The begun request came together with the answered request.
     assert!(slow.iter_mut().all(|it| it.answer() == "PONG"));
     for _ in 0..BYTES {
         slow.iter_mut().for_each(|it| it.send(b"x"));
@@ -299,8 +299,8 @@ fn slow_clients_take_what_they_have_sent_and_not_what_they_announce() {
     server.stop();
 }
 
-/// Publishes until the server refuses to, and checks that it takes what may be under way, and what
-/// is written to each subscriber, and no more.
+/// Publishes until the server refuses, and checks that it takes at most the limit of bytes under
+/// way, and the output of each subscriber.
 fn publish(text: &str) {
     const SUBSCRIBERS: usize = 8;
     const TOGETHER: usize = 100;

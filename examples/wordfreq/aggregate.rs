@@ -1,8 +1,8 @@
 //! The process that adds the files up.
 //!
-//! It waits idle for reports. When it has been told how many there will be, and has them all, it
-//! finishes with the [`Summary`]. A cancel event does not make it finish: the files that are
-//! cancelled at the same time still have their reports to send.
+//! It waits idle for reports. When it knows the number of reports, and has them all, it finishes
+//! with the [`Summary`]. A cancel event does not make it finish: the files that are cancelled at
+//! the same time still have their reports to send.
 
 use super::chunks::Chunk;
 use super::console::{Console, Shown};
@@ -15,40 +15,41 @@ use std::sync::Arc;
 /// The topic of a file's [`Report`].
 pub(crate) const REPORT: Symbol = Symbol::new("report");
 
-/// The topic of the message that says how many reports there will be.
+/// The topic of the message with the number of reports.
 pub(crate) const FINISH: Symbol = Symbol::new("finish");
 
-/// What a file's process sends, once.
+/// The report of a file's process, sent once.
 #[derive(Debug)]
 pub(crate) struct Report {
     pub(crate) outcome: Outcome,
     /// Given back when the report has been dealt with.
     pub(crate) slot: Slot,
-    /// Given back then as well: so no more tables can wait to be merged than there are chunks.
+    /// Given back then as well: so the tables that wait to be merged are at most as many as the
+    /// chunks.
     pub(crate) chunk: Option<Chunk>,
 }
 
-/// What has become of a file.
+/// The outcome of a file.
 #[derive(Debug)]
 pub(crate) enum Outcome {
     /// Its words, all of them unless the run was interrupted.
     Counted { table: Table, bytes: u64 },
-    /// It is no text.
+    /// A binary file.
     Binary,
-    /// It could not be read.
+    /// The read of the file failed.
     Failed { path: Arc<Path>, error: String },
-    /// The run was interrupted before anything of it was counted.
+    /// The run was interrupted before any of the file was counted.
     Unread,
 }
 
-/// What has been counted.
+/// The sum of the counts.
 #[derive(Debug, Default)]
 pub(crate) struct Summary {
     /// The text files.
     pub(crate) files: u64,
     /// The binary files.
     pub(crate) skipped: u64,
-    /// What could not be read.
+    /// The unreadable files.
     pub(crate) failed: u64,
     /// The bytes of the text files.
     pub(crate) bytes: u64,
@@ -65,7 +66,7 @@ pub(crate) struct Aggregator {
 }
 
 impl Aggregator {
-    /// An aggregator that has nothing yet.
+    /// Makes an aggregator with empty counts.
     pub(crate) fn new(console: Arc<Console>) -> Self {
         Self {
             summary: Summary::default(),

@@ -1,17 +1,17 @@
 //! A bounded number of buffers for chunks of files.
 //!
 //! Processes never wait for memory; reader threads do. A reader takes a buffer before it reads, and
-//! the buffer comes back when the process has dropped the chunk. So the chunks that are read and
-//! not yet counted fit a few megabytes, however many files there are.
+//! the buffer comes back when the process has dropped the chunk. So the uncounted chunks fit a few
+//! megabytes, even with many files.
 
 use std::io::{self, Read};
 use std::ops::Deref;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-/// How many bytes a chunk has. A shorter one is the file's last.
+/// The number of bytes in a chunk. A shorter chunk is the file's last.
 pub(crate) const CHUNK_BYTES: usize = 64 * 1024;
 
-/// The buffers that are not in use.
+/// The unused buffers.
 #[derive(Debug)]
 pub(crate) struct Buffers {
     state: Mutex<State>,

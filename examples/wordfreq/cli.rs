@@ -28,7 +28,7 @@ pub(crate) struct Options {
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub(crate) top: usize,
 
-    /// Print one JSON object: the numbers of files, bytes and words, and the top words
+    /// Print a JSON object: the numbers of files, bytes and words, and the top words
     #[arg(long)]
     pub(crate) json: bool,
 

@@ -15,7 +15,7 @@ const TEMPLATE: &str = "{spinner} {files} files  [{bar:30}] \
 #[derive(Debug)]
 pub(crate) struct Console {
     bar: ProgressBar,
-    /// The files that are done. Workers add, whichever thread draws the bar reads.
+    /// The finished files. Workers add, and the thread that draws the bar reads.
     files: Arc<AtomicU64>,
 }
 
@@ -51,14 +51,14 @@ impl Console {
         !self.bar.is_hidden()
     }
 
-    /// Adds bytes that are still to be counted.
+    /// Adds bytes to the bytes to be counted.
     pub(crate) fn expect(&self, bytes: u64) {
         if self.has_progress() {
             self.bar.inc_length(bytes);
         }
     }
 
-    /// Takes bytes off those that are still to be counted.
+    /// Takes bytes off the bytes to be counted.
     pub(crate) fn advance(&self, bytes: u64) {
         if self.has_progress() {
             self.bar.inc(bytes);
@@ -82,12 +82,12 @@ impl Console {
     }
 }
 
-/// Prints a line of this program to standard error; there is nowhere to report a failure to.
+/// Prints a line of this program to standard error; a failure has nowhere to be reported.
 pub(crate) fn say(text: fmt::Arguments<'_>) {
     let _ = writeln!(io::stderr(), "wordfreq: {text}");
 }
 
-/// A path on one line, with its control characters escaped.
+/// A path on a single line, with its control characters escaped.
 pub(crate) struct Shown<'a>(pub(crate) &'a Path);
 
 impl fmt::Display for Shown<'_> {

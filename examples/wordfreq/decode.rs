@@ -1,24 +1,24 @@
 //! UTF-8 chunk by chunk, with the result of `String::from_utf8_lossy` on the whole.
 //!
-//! A chunk may end inside a character. Its bytes, at most three, are kept and completed from the
-//! next chunk. Invalid UTF-8 is reported as such: the caller decides what the replacement character
-//! means.
+//! A chunk may end inside a character. The decoder keeps the bytes of the character, at most three,
+//! and completes them from the next chunk. It reports invalid UTF-8 as such: the caller decides the
+//! meaning of the replacement character.
 
 use std::str;
 
-/// What the bytes turned out to be.
+/// A decoded piece of the bytes.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Piece<'a> {
     /// Valid text, never empty.
     Text(&'a str),
-    /// A sequence that `from_utf8_lossy` replaces by one U+FFFD.
+    /// A sequence that `from_utf8_lossy` replaces by a single U+FFFD.
     Invalid,
 }
 
 /// The longest incomplete start of a character.
 const MAX_TAIL: usize = 3;
 
-/// Carries an incomplete character from one chunk to the next.
+/// Carries an incomplete character to the next chunk.
 #[derive(Debug, Default)]
 pub(crate) struct Decoder {
     tail: [u8; MAX_TAIL],
@@ -57,7 +57,8 @@ impl Decoder {
         }
     }
 
-    /// Adds bytes to the tail until it is a character or can't become one; gives the other bytes.
+    /// Adds bytes to the tail until it is a character or can't become one; returns the unused
+    /// bytes.
     fn complete_tail<'a>(
         &mut self,
         mut bytes: &'a [u8],
@@ -81,7 +82,7 @@ impl Decoder {
                     self.length += 1;
                     bytes = rest;
                 }
-                // The tail was a valid start, so it is `next` that does not belong to it.
+                // The tail was a valid start, so `next` does not belong to it.
                 Err(_) => {
                     sink(Piece::Invalid);
                     self.length = 0;
@@ -143,7 +144,7 @@ mod tests {
         }
     }
 
-    /// Bytes that start, continue, complete and break characters more often than random ones do.
+    /// Bytes that start, continue, complete and break characters more often than random bytes do.
     fn tricky_byte() -> impl Strategy<Value = u8> {
         prop_oneof![
             any::<u8>(),

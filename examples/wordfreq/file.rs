@@ -1,8 +1,8 @@
-//! The process that counts one file.
+//! The process of a file.
 //!
-//! It yields a read, waits for its completion, yields the next read and counts the chunk that it
-//! has got while that is under way. Its one report goes to the aggregator: from the step that
-//! finishes the file, or from `close`, which the scheduler calls whatever has ended the process.
+//! It yields a read, waits for its completion, and yields the next read. While the next read is
+//! under way, it counts the chunk. Its only report goes to the aggregator: from the step that
+//! finishes the file, or from `close`, which the scheduler calls after any end of the process.
 
 use super::aggregate::{Outcome, REPORT, Report};
 use super::chunks::{CHUNK_BYTES, Chunk};
@@ -22,7 +22,7 @@ const BINARY_BYTES: usize = 8 * 1024;
 
 const _: () = assert!(BINARY_BYTES <= CHUNK_BYTES);
 
-/// Counts the words of one file.
+/// Counts the words of a file.
 pub(crate) struct FileCounter {
     path: Arc<Path>,
     /// The bytes of this file that the progress bar still expects.
@@ -31,10 +31,10 @@ pub(crate) struct FileCounter {
     console: Arc<Console>,
     /// For the report of `close`, which has no context.
     context: Option<Context>,
-    /// Gone once the report has been sent: there is exactly one.
+    /// Gone once the report has been sent: a file has exactly one report.
     slot: Option<Slot>,
     counter: WordCounter,
-    /// A chunk to count while the next one is read; or the last one, which goes with the report.
+    /// A chunk to count during the next read; or the last chunk, which goes with the report.
     chunk: Option<Chunk>,
     /// Where the next read starts.
     offset: u64,
@@ -42,7 +42,7 @@ pub(crate) struct FileCounter {
 }
 
 impl FileCounter {
-    /// A process that counts the file `path` of about `expected_bytes` bytes.
+    /// Makes a process that counts the file `path` of about `expected_bytes` bytes.
     pub(crate) fn new(
         path: Arc<Path>,
         expected_bytes: u64,
@@ -73,7 +73,7 @@ impl FileCounter {
         out.yield_command(Command::new(READ, Payload::any(request)), self.offset);
     }
 
-    /// Takes a completed read; returns what has become of the file, if that is settled now.
+    /// Takes a completed read; returns the outcome of the file, if it is settled now.
     fn take_read(
         &mut self,
         ctx: &Context,
@@ -147,7 +147,7 @@ impl FileCounter {
             slot,
             chunk: self.chunk.take(),
         };
-        // Refused when the aggregator is gone; the main thread learns that from its handle.
+        // Refused when the aggregator is gone; the main thread learns of it from its handle.
         let _ = context.send(self.aggregator, REPORT, Payload::any(report));
     }
 }
@@ -202,7 +202,7 @@ mod tests {
     use std::sync::Mutex;
     use std::sync::atomic::{AtomicBool, Ordering};
 
-    /// A stand-in for a scheduler that keeps all envelopes.
+    /// Stands in for a scheduler, and keeps all envelopes.
     #[derive(Default)]
     struct Recorder {
         sent: Mutex<Vec<Envelope>>,
@@ -276,7 +276,7 @@ mod tests {
             Some(Event::Completion(Completion::new(0, result)))
         }
 
-        /// The process has ended: its one report.
+        /// Ends the process; returns the outcome in its only report.
         fn end(mut self) -> Outcome {
             self.process.close();
             drop(self.process);
@@ -328,7 +328,7 @@ mod tests {
         bench.step(bench.read(&b"word".repeat(CHUNK_BYTES / 4)));
         let out = bench.step(Some(Event::Cancel(CancelReason::Shutdown)));
         assert!(matches!(out.outcome(), StepOutcome::Done(_)));
-        // All of the chunk is one word, and it has not ended.
+        // The whole chunk is a single word without an end.
         assert_eq!(counted(bench.end()), (0, CHUNK_BYTES as u64));
 
         let mut bench = Bench::new();

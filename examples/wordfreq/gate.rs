@@ -1,8 +1,8 @@
 //! How many files may be on their way at once, and whether to go on at all.
 //!
 //! A file takes a [`Slot`] when it is submitted. The slot travels with the file's process and then
-//! with its report, and is given back wherever that ends: merged, refused or dropped. So nothing
-//! that happens to a process can leave the main thread waiting for it.
+//! with its report, and is given back wherever the report ends: merged, refused or dropped. So no
+//! accident of a process can leave the main thread waiting for it.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
@@ -17,12 +17,12 @@ pub(crate) struct Gate {
 #[derive(Debug)]
 struct State {
     free: usize,
-    /// The number of free slots that the main thread sleeps for; 0 when it is awake.
+    /// The number of free slots for which the main thread sleeps; 0 when it is awake.
     wanted: usize,
     interrupted: bool,
 }
 
-/// The right of one file to be on its way.
+/// The right of a file to be on its way.
 #[derive(Debug)]
 pub(crate) struct Slot(Arc<Gate>);
 
@@ -31,7 +31,7 @@ pub(crate) struct Slot(Arc<Gate>);
 pub(crate) struct Interrupted;
 
 impl Gate {
-    /// A gate for that many files at once.
+    /// Makes a gate for this many files at once.
     pub(crate) fn new(slots: usize) -> Arc<Self> {
         let state = State {
             free: slots,
@@ -45,11 +45,11 @@ impl Gate {
         })
     }
 
-    /// Waits for a slot, and takes it. Called by one thread only.
+    /// Waits for a slot, and takes it. Only one thread calls it.
     pub(crate) fn enter(self: &Arc<Self>) -> Result<Slot, Interrupted> {
         let mut state = self.lock();
         if state.free == 0 {
-            // For several, so that the thread is not woken for each.
+            // For several slots, so that the thread is not woken for each.
             state = self.wait_for(state, self.slots.div_ceil(16));
         }
         if state.interrupted {
@@ -59,7 +59,7 @@ impl Gate {
         Ok(Slot(Arc::clone(self)))
     }
 
-    /// Waits until all slots are free. Called by the thread that enters.
+    /// Waits until all slots are free. Called by the same thread as `enter`.
     pub(crate) fn wait_until_empty(&self) -> Result<(), Interrupted> {
         let state = self.wait_for(self.lock(), self.slots);
         if state.interrupted {

@@ -13,17 +13,17 @@
 //! ```
 //!
 //! **Bounds.** At most [`run::MAX_FILES`] files are on their way ([`gate`]), with 1 MiB of chunks
-//! for each worker ([`chunks`]). Files that have been begun are read first ([`reads`]), so that few
-//! tables are half full. A file's last chunk goes with its report, so that few tables wait to be
-//! merged. A word is held in memory as a whole, a file never.
+//! for each worker ([`chunks`]). Begun files are read first ([`reads`]), so that few tables are
+//! half full. A file's last chunk goes with its report, so that few tables wait to be merged. A
+//! word is held in memory as a whole, a file never.
 //!
 //! **Nothing hangs.** A file's process reports exactly once: when it finishes, or in `close`, which
-//! runs whatever ends it. The slot that the main thread waits for travels with the report, and is
-//! given back even if that is dropped.
+//! runs after any end. The slot for which the main thread waits travels with the report, and is
+//! given back even if the report is dropped.
 //!
 //! **Ctrl-C.** The main thread stops walking, tells the aggregator how many reports to expect and
-//! stops the scheduler. That cancels the files; each reports what it has, and the aggregator, which
-//! takes no notice of being cancelled, finishes with the sum.
+//! stops the scheduler. The stop cancels the files; each reports its counts so far. The aggregator
+//! ignores its own cancellation, and finishes with the sum.
 
 mod aggregate;
 mod chunks;
@@ -68,7 +68,7 @@ fn main() -> ExitCode {
         }
     };
     match print(&outcome, &options) {
-        // The program that reads the output has closed it.
+        // The reader of the output has closed it.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
         Err(error) => {
             say(format_args!("can't write the result: {error}"));
@@ -99,7 +99,7 @@ fn print(outcome: &Outcome, options: &Options) -> io::Result<()> {
     out.flush()
 }
 
-/// The first Ctrl-C ends the run, a second one the program.
+/// The first Ctrl-C ends the run, the second ends the program.
 fn handle_ctrl_c(gate: &Arc<Gate>) -> Result<(), ctrlc::Error> {
     let gate = Arc::clone(gate);
     ctrlc::set_handler(move || {

@@ -5,7 +5,7 @@ use ganger::WorkerStats;
 use std::fs;
 use std::io::{self, Write};
 
-/// The most frequent words and what they were counted in, for people.
+/// Writes the most frequent words and the counts of the run, for people.
 pub(crate) fn write_text(out: &mut impl Write, run: &Outcome, top: usize) -> io::Result<()> {
     let summary = &run.summary;
     let top = summary.table.top(top);
@@ -31,7 +31,7 @@ pub(crate) fn write_text(out: &mut impl Write, run: &Outcome, top: usize) -> io:
     Ok(())
 }
 
-/// The same as one JSON object, on one line.
+/// Writes the same as a JSON object, on a single line.
 pub(crate) fn write_json(out: &mut impl Write, run: &Outcome, top: usize) -> io::Result<()> {
     let summary = &run.summary;
     writeln!(
@@ -49,7 +49,7 @@ pub(crate) fn write_json(out: &mut impl Write, run: &Outcome, top: usize) -> io:
     )
 }
 
-/// What the scheduler has done.
+/// Writes the scheduler's statistics.
 pub(crate) fn write_stats(out: &mut impl Write, run: &Outcome) -> io::Result<()> {
     let total = &run.stats.total;
     writeln!(
@@ -104,7 +104,7 @@ fn write_row(out: &mut impl Write, name: &str, columns: [String; 8]) -> io::Resu
     writeln!(out)
 }
 
-/// The most bytes of memory that this program has had, where the system tells.
+/// The peak memory of this program, in bytes, if the system tells.
 fn peak_memory() -> Option<u64> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
     let line = status

@@ -1,11 +1,11 @@
-//! The command that files are read by, and the threads that carry it out.
+//! The command for reading files, and the threads that carry it out.
 //!
 //! Handlers run on the scheduler's workers and must not block, and reading files does. So the
 //! handler only queues the request with its completer; a few threads read, and complete it.
 //!
-//! A request names a file and an offset: nothing is open between two reads, so that thousands of
-//! files can be on their way. Requests that go on with a file come before those that begin one:
-//! what is begun is finished soon, and few tables are half filled at any time.
+//! A request names a file and an offset: nothing is open between two reads, so thousands of files
+//! can be on their way. Requests for a further chunk of a file come before requests for a first
+//! chunk: a begun file is finished soon, and few tables are half filled at any time.
 
 use super::chunks::{Buffers, CHUNK_BYTES, Chunk};
 use ganger::{BoxError, Command, CommandId, Completer, Handler, Payload};
@@ -16,26 +16,26 @@ use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-/// Reads a chunk: takes one [`ReadRequest`], completes with one [`Chunk`].
+/// Reads a chunk: takes a [`ReadRequest`], completes with a [`Chunk`].
 pub(crate) const READ: CommandId = CommandId::new(256);
 
-/// The threads that read. Counting a chunk takes longer than reading it: a few threads keep many
-/// workers busy, and more than one helps where files are slow to open.
+/// The number of reading threads. Counting a chunk takes longer than reading it: a few threads keep
+/// many workers busy, and several help with files that are slow to open.
 const READERS: usize = 4;
 
-/// How many chunks there are for each worker, read or counted: enough to bridge the time until a
-/// reader gets its turn. More only lets more files be begun, and their tables fill the caches.
+/// The chunks for each worker, read or counted: enough to bridge the time until a reader gets its
+/// turn. More chunks only let more files be begun, and their tables fill the caches.
 const CHUNKS_PER_WORKER: usize = 16;
 
-/// What to read: the chunk at `offset`, whole unless the file ends in it.
+/// A read: of the chunk at `offset`, whole unless the file ends in it.
 #[derive(Debug)]
 pub(crate) struct ReadRequest {
     pub(crate) path: Arc<Path>,
     pub(crate) offset: u64,
 }
 
-/// The threads. Dropping it gives up what is queued and ends them, but waits for none: a file
-/// system may take its time.
+/// The threads. Dropping it gives the queued requests up and ends the threads, but waits for none:
+/// a file system may take its time.
 #[derive(Debug)]
 pub(crate) struct ReaderPool(Arc<Shared>);
 
@@ -46,7 +46,7 @@ struct Shared {
     buffers: Arc<Buffers>,
 }
 
-/// Bounded by the files on their way, each of which has at most one request.
+/// Bounded by the files on their way: each file has at most one request.
 #[derive(Debug, Default)]
 struct Queues {
     first: VecDeque<Job>,
@@ -65,7 +65,7 @@ struct Job {
 pub(crate) struct ReadHandler(Arc<Shared>);
 
 impl ReaderPool {
-    /// Starts the threads, for that many workers.
+    /// Starts the threads, for this number of workers.
     pub(crate) fn start(workers: usize) -> io::Result<Self> {
         let shared = Arc::new(Shared {
             queues: Mutex::default(),

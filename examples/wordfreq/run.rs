@@ -1,4 +1,4 @@
-//! One run: the main thread finds the files and starts a process for each.
+//! A run: the main thread finds the files and starts a process for each.
 
 use super::aggregate::{Aggregator, FINISH, Summary};
 use super::console::Console;
@@ -14,14 +14,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How many files are on their way at most. It keeps readers and workers busy, and bounds the
-/// memory of files that are not yet read.
+/// The most files on their way. The number keeps readers and workers busy, and bounds the memory of
+/// unread files.
 pub(crate) const MAX_FILES: usize = 8192;
 
 /// How long cancelled processes may take for their reports.
 const STOP_DEADLINE: Duration = Duration::from_secs(5);
 
-/// What a run has found out.
+/// The result of a run.
 #[derive(Debug)]
 pub(crate) struct Outcome {
     pub(crate) summary: Summary,

@@ -1,9 +1,9 @@
-//! How often which word occurs.
+//! The number of occurrences of each word.
 //!
-//! Nearly all words have at most sixteen bytes. Such a word is its own key, packed into a number:
-//! it is hashed by few instructions, compared by one comparison, and never allocated. Longer
+//! Nearly all words have at most sixteen bytes. Such a word is its own key, packed into a number: a
+//! few instructions hash it, a single comparison compares it, and it needs no allocation. Longer
 //! words are in a second map. Packed words sort as their texts do: the first byte is the most
-//! significant one, and the padding is the NUL that no word contains.
+//! significant, and the padding is NUL, a byte of no word.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -12,7 +12,7 @@ use std::hash::Hash;
 /// Hashed with a key of its own: strangers may have written the files.
 type Counts<K> = HashMap<K, u64, foldhash::quality::RandomState>;
 
-/// The most bytes of a word that is packed.
+/// The most bytes of a packed word.
 pub(crate) const PACKED_BYTES: usize = size_of::<u128>();
 
 /// Packs a word of at most [`PACKED_BYTES`] bytes.
@@ -22,7 +22,7 @@ pub(crate) fn pack(word: &[u8]) -> u128 {
     u128::from_be_bytes(bytes)
 }
 
-/// Counts of words, which are UTF-8.
+/// Counts of words in UTF-8.
 #[derive(Debug, Default)]
 pub(crate) struct Table {
     packed: Counts<u128>,
@@ -30,7 +30,7 @@ pub(crate) struct Table {
     words: u64,
 }
 
-/// A word in a table. Its order is the alphabetical one, by code points.
+/// A word in a table. Its order is alphabetical, by code points.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Word<'a> {
     start: u128,
@@ -47,17 +47,17 @@ impl Word<'_> {
 }
 
 impl Table {
-    /// How many words there are, repetitions included.
+    /// The number of words, repetitions included.
     pub(crate) fn words(&self) -> u64 {
         self.words
     }
 
-    /// How many different words there are.
+    /// The number of different words.
     pub(crate) fn distinct(&self) -> usize {
         self.packed.len() + self.long.len()
     }
 
-    /// Counts a word, which is not empty.
+    /// Counts a word. The word is not empty.
     pub(crate) fn add(&mut self, word: &[u8], times: u64) {
         if word.len() <= PACKED_BYTES {
             return self.add_packed(pack(word), times);
@@ -69,21 +69,21 @@ impl Table {
         }
     }
 
-    /// Counts a word that has been packed.
+    /// Counts a packed word.
     #[inline]
     pub(crate) fn add_packed(&mut self, word: u128, times: u64) {
         self.words += times;
         *self.packed.entry(word).or_default() += times;
     }
 
-    /// Adds the counts of another table. O(distinct words of the smaller one).
+    /// Adds the counts of another table. O(distinct words of the smaller table).
     pub(crate) fn merge(&mut self, other: Self) {
         self.words += other.words;
         merge(&mut self.packed, other.packed);
         merge(&mut self.long, other.long);
     }
 
-    /// The `limit` most frequent words; equally frequent ones in alphabetical order.
+    /// The `limit` most frequent words; equally frequent words are in alphabetical order.
     pub(crate) fn top(&self, limit: usize) -> Vec<(String, u64)> {
         let mut ranked: Vec<_> = self
             .iter()

@@ -1,9 +1,9 @@
-//! Counting the words of one file, chunk by chunk.
+//! Counting the words of a file, chunk by chunk.
 //!
-//! Text is mostly short ASCII words. They are recognised sixteen bytes at a time and counted
-//! without a look at each letter and without a copy. Words with other letters are split character
-//! by character and counted as they are written: each different one is lower-cased once, at the
-//! end.
+//! Text is mostly short ASCII words. The counter recognises them sixteen bytes at a time and counts
+//! them without a look at each letter and without a copy. It splits words with other letters
+//! character by character and counts them as they are written: each different word is lower-cased
+//! once, at the end.
 
 use super::decode::{Decoder, Piece};
 use super::table::{PACKED_BYTES, Table, pack};
@@ -23,7 +23,7 @@ impl WordCounter {
         decoder.feed(bytes, |piece| splitter.take(piece));
     }
 
-    /// The input has ended here: a word that goes up to its end is complete.
+    /// Ends the input: a word at its very end is complete.
     pub(crate) fn finish(mut self) -> Table {
         let Self { decoder, splitter } = &mut self;
         decoder.finish(|piece| splitter.take(piece));
@@ -31,10 +31,10 @@ impl WordCounter {
         self.abandon()
     }
 
-    /// Counting stops before the end of the input: a word that has not ended is not counted.
+    /// Stops before the end of the input: an unfinished word is not counted.
     pub(crate) fn abandon(self) -> Table {
         let mut table = self.splitter.table;
-        // Of whole words: how a sigma is lower-cased depends on what is around it.
+        // Of whole words: the lower case of a sigma depends on its neighbours.
         table.merge(self.splitter.as_written.map_words(str::to_lowercase));
         table
     }
@@ -109,7 +109,7 @@ const fn each(byte: u8) -> u128 {
 }
 
 /// The ASCII word at the start of `bytes`, packed and lower-cased, and its length; `None` unless
-/// it ends, with ASCII, within the first sixteen bytes. There is a letter at the start.
+/// the word ends, with ASCII, within the first sixteen bytes. The first byte is a letter.
 #[inline]
 fn short_ascii_word(bytes: &[u8]) -> Option<(u128, usize)> {
     let text = u128::from_be_bytes(*bytes.first_chunk()?);
@@ -128,8 +128,8 @@ fn short_ascii_word(bytes: &[u8]) -> Option<(u128, usize)> {
     Some((lower_case(word), length))
 }
 
-/// Lower-cases a packed word of ASCII letters: sets the bit 0x20 wherever 0x40 is set, which all
-/// letters have and padding has not.
+/// Lower-cases a packed word of ASCII letters: sets the bit 0x20 wherever 0x40 is set. All letters
+/// have 0x40, and padding does not.
 #[inline]
 fn lower_case(word: u128) -> u128 {
     word | (word & each(0x40)) >> 1
@@ -154,7 +154,7 @@ fn next_word(text: &str, mut at: usize) -> Option<usize> {
     }
 }
 
-/// Where the word that `at` is in ends.
+/// The end of the word around `at`.
 fn word_end(text: &str, mut at: usize) -> usize {
     let bytes = text.as_bytes();
     while let Some(&byte) = bytes.get(at) {
@@ -179,7 +179,7 @@ fn next_char(text: &str, at: usize) -> Option<char> {
 /// The characters of one and two bytes: most of the letters in most alphabets.
 const SHORT_CHARS: u32 = 0x800;
 
-/// `char::is_alphabetic`, which searches, for the short characters.
+/// `char::is_alphabetic`, which searches, as a table of the short characters.
 static ALPHABETIC: LazyLock<Box<[bool]>> = LazyLock::new(|| {
     let chars = (0..SHORT_CHARS).map(char::from_u32);
     chars.map(|c| c.is_some_and(char::is_alphabetic)).collect()

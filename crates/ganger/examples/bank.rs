@@ -1,5 +1,5 @@
-//! A bank: each account is a process, and so is each transfer. A transfer that is refused, or is
-//! late, is rolled back. `cargo run -p ganger --example bank`
+//! A bank: each account is a process, and so is each transfer. A refused or late transfer is rolled
+//! back. `cargo run -p ganger --example bank`
 
 use ganger::prelude::*;
 use std::collections::HashMap;
@@ -8,9 +8,9 @@ use std::time::Duration;
 const PATIENCE: Duration = Duration::from_millis(50);
 
 pub(crate) enum Account {
-    /// Changes the balance, for the transfer of that number.
+    /// Changes the balance, for the transfer with this number.
     Change(u64, i64, Reply<()>),
-    /// Takes the change for that transfer back, if it was made.
+    /// Takes the transfer's change back, if it was made.
     Undo(u64),
     /// Answers nothing for now.
     Freeze,
@@ -69,7 +69,7 @@ pub(crate) async fn transfer(
     for (account, by) in accounts.iter().zip([-amount, amount]) {
         let change = account.call(move |reply| Account::Change(number, by, reply));
         if let Err(error) = cx.ask_within(change, PATIENCE).await {
-            // An undo comes after its change, also after one that was late.
+            // An undo comes after its change, even after a late change.
             for account in &accounts {
                 account.send(Account::Undo(number))?;
             }

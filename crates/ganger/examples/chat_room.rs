@@ -1,4 +1,5 @@
-//! A chat room: what one guest says, all others hear. `cargo run -p ganger --example chat_room`
+//! A chat room: all other guests hear each line of a guest. `cargo run -p ganger --example
+//! chat_room`
 
 use ganger::prelude::*;
 use std::collections::BTreeMap;
@@ -10,7 +11,7 @@ pub(crate) enum Room {
     Names(Reply<Vec<String>>),
 }
 
-/// Has an address for what each guest hears.
+/// Has an address for the lines to each guest.
 #[derive(Default)]
 pub(crate) struct ChatRoom(BTreeMap<String, Recipient<String>>);
 

@@ -1,4 +1,4 @@
-//! A counter that is told numbers and asked for their sum. `cargo run -p ganger --example counter`
+//! A counter: it takes numbers, and answers their sum. `cargo run -p ganger --example counter`
 
 use ganger::prelude::*;
 

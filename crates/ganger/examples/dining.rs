@@ -1,7 +1,7 @@
-//! Philosophers at a round table, with a fork between each two, which are locks. By default they
-//! take the fork with the lower number first, and all eat. With `--deadlock` each takes its left
-//! fork first; when all have one, each waits for the next, which a watch explains.
-//! `cargo run -p ganger --example dining -- --deadlock`
+//! Philosophers at a round table, with a fork between each two. The forks are locks. By default the
+//! philosophers take the fork with the lower number first, and all eat. With `--deadlock` each
+//! takes its left fork first; when all have a fork, each waits for the next, and a watch explains
+//! the wait. `cargo run -p ganger --example dining -- --deadlock`
 
 use ganger::lock::{Barrier, DeadlockKind, DeadlockWatch, Mutex, MutexGuard};
 use ganger::prelude::*;
@@ -14,7 +14,7 @@ const MEALS: u64 = 100;
 struct Table {
     /// A fork knows how often it was used.
     forks: [Mutex<u64>; SEATS],
-    /// Where all meet that have one fork.
+    /// The meeting point of all philosophers with a fork.
     meet: Barrier,
 }
 
@@ -25,8 +25,8 @@ async fn fork(table: &Table, number: usize) -> Result<MutexGuard<'_, u64>, BoxEr
         .map_err(|it| it.to_string().into())
 }
 
-/// Eats again and again, until it is cancelled. Where all are to have one fork first, none takes
-/// the second one before.
+/// Eats again and again, until it is cancelled. With `waits_for_all`, no philosopher takes the
+/// second fork before all have their first.
 async fn philosopher(
     cx: Cx,
     table: Arc<Table>,

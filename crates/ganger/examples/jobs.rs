@@ -1,4 +1,4 @@
-//! A queue of jobs: so many run at a time, each with a deadline, and what fails is tried again.
+//! A queue of jobs: a few run at a time, each with a deadline, and a failed job is tried again.
 //!
 //! `cargo run -p ganger --example jobs`
 
@@ -36,7 +36,7 @@ async fn job(cx: Cx, page: u32) -> Result<bool, BoxError> {
     Ok(false)
 }
 
-/// Starts a job whenever one has ended, and counts those that were done.
+/// Starts a job whenever another has ended, and counts the jobs that were done.
 async fn queue(cx: Cx) -> Result<u64, BoxError> {
     cx.scope(async |scope| {
         let (running, mut pages, mut done) = (scope.group(), 0..JOBS, 0);

@@ -11,7 +11,7 @@ enum Fork {
     PutBack,
 }
 
-/// Is given to one philosopher at a time; the requests of others stay in its mailbox.
+/// Serves a single philosopher at a time; the requests of others stay in its mailbox.
 async fn fork(cx: Cx<Fork>) -> Result<(), BoxError> {
     while let Some(Fork::Take(reply)) = cx.recv_where(|it| matches!(it, Fork::Take(_))).await {
         reply.complete(());
@@ -20,7 +20,7 @@ async fn fork(cx: Cx<Fork>) -> Result<(), BoxError> {
     Ok(())
 }
 
-/// Takes one fork after the other, eats, and puts them back.
+/// Takes both forks in turn, eats, and puts them back.
 async fn philosopher(_: Cx, forks: [Address<Fork>; 2]) -> Result<u64, BoxError> {
     for _ in 0..MEALS {
         for fork in &forks {

@@ -1,4 +1,4 @@
-//! A pipeline of stages with bounded channels between them: a slow stage holds the fast ones up,
+//! A pipeline of stages with bounded channels between them: a slow stage holds the fast stages up,
 //! and a shutdown stops the source and lets the rest drain.
 //!
 //! `cargo run -p ganger --example pipeline`
@@ -8,7 +8,7 @@ use ganger::channel::{Receiver, Sender, channel, select};
 use ganger::prelude::*;
 use std::time::Duration;
 
-/// How many values lie between two stages at the most.
+/// The most values between two stages.
 pub(crate) const ROOM: usize = 4;
 const SQUARERS: usize = 3;
 
@@ -30,7 +30,7 @@ pub(crate) async fn source(
     }
 }
 
-/// Squares numbers until there are no more.
+/// Squares numbers until none is left.
 pub(crate) async fn square(
     cx: Cx,
     numbers: Receiver<u64>,
@@ -43,7 +43,7 @@ pub(crate) async fn square(
     Ok(())
 }
 
-/// Checks the squares, and is the slowest of all. A stage before it that is stuck is an error.
+/// Checks the squares, as the slowest stage. A stuck stage before it is an error.
 pub(crate) async fn sink(cx: Cx, squares: Receiver<(u64, u64)>) -> Result<u64, BoxError> {
     let mut seen = 0;
     loop {

@@ -1,5 +1,5 @@
-//! A supervised pool: callers on threads, workers that panic, jobs that are tried again.
-//! `cargo run -p ganger --example pool`
+//! A supervised pool: callers on threads, workers that panic, jobs that are tried again. `cargo run
+//! -p ganger --example pool`
 
 use ganger::prelude::*;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,7 +11,7 @@ fn main() -> Result<(), BoxError> {
     Ok(())
 }
 
-/// So many callers have the numbers up to `most` squared by a pool whose workers are not reliable.
+/// Has `callers` callers square the numbers up to `most`, by a pool of unreliable workers.
 pub(crate) fn sum_of_squares(callers: u64, most: u64) -> Result<u64, BoxError> {
     let scheduler = Scheduler::start_default()?;
     let square = || {

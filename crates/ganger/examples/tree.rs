@@ -1,14 +1,14 @@
 //! A supervision tree that prints itself as it heals.
 //! `cargo run -p ganger --example tree`
 //!
-//! The shop is one for one: the till and the stock heal alone. The stock is a supervisor itself,
-//! one for all: its shelf and its scale begin anew together.
+//! The shop restarts a failed child alone: the till and the stock heal by themselves. The stock, a
+//! supervisor too, restarts all: its shelf and its scale begin anew together.
 
 use ganger::prelude::*;
 use ganger::supervise::{ChildInfo, ChildState, Tree};
 use std::time::Duration;
 
-/// Counts what it is sent, and fails with a zero.
+/// Counts its messages, and fails with a zero.
 struct Counter(u32);
 
 impl Actor for Counter {
@@ -70,7 +70,7 @@ fn main() -> Result<(), BoxError> {
     let scheduler = Scheduler::start_default()?;
     let tree = shop().start(&scheduler)?;
     println!("{tree}\n");
-    // The stock gives up at the second failure of its own, and the shop makes a new one.
+    // The stock gives up at the second failure of its own, and the shop makes a new stock.
     for child in ["till", "audit", "stock/scale", "stock/shelf"] {
         hurt(&tree, child)?;
         println!("{child} has failed:\n{tree}\n");

@@ -4,7 +4,7 @@
 //!
 //! - **processes**: [`Actor`], [`Process`], [`actor_fn`], [`process_fn`], [`Context`],
 //!   [`ContextExt`], [`StepOutput`]
-//! - **what a step is shown**: [`Events`], [`Event`], [`Completion`], [`ExitNotice`],
+//! - **the events of a step**: [`Events`], [`Event`], [`Completion`], [`ExitNotice`],
 //!   [`CancelReason`]
 //! - **running them**: [`Scheduler`], [`Builder`], [`Handle`], [`WeakHandle`], [`Runtime`],
 //!   [`Spawner`], [`Lifecycle`]
@@ -13,10 +13,10 @@
 //! - **asking a process**: [`Call`], [`Reply`], [`Answer`]
 //! - **commands**: [`TypedCommand`], [`Asked`], [`Handler`], [`Completer`], [`Command`],
 //!   [`CommandId`], [`CommandError`], [`commands`]
-//! - **what goes wrong**: [`FailureReport`], [`Failure`], [`SendErrorKind`], [`EndKind`],
+//! - **failures and refusals**: [`FailureReport`], [`Failure`], [`SendErrorKind`], [`EndKind`],
 //!   [`CallRefused`], [`NotStarted`], [`StoppedProcess`]
 //! - **the end of a process**: [`ProcessHandle`], [`ExitReason`], [`ExitCause`], [`StopReport`]
-//! - **another one in its place**: [`UpgradeRequest`], [`Factory`], [`UpgradeError`]
+//! - **a replacement for a process**: [`UpgradeRequest`], [`Factory`], [`UpgradeError`]
 //! - **names and places**: [`Pid`], [`HostName`], [`NodeName`], [`Symbol`], [`Envelope`]
 //! - **several schedulers and nodes**: [`Router`], [`Node`], [`EnvelopeReceiver`], [`ChannelHost`],
 //!   [`Inbox`]
@@ -26,8 +26,8 @@
 //!   [`CompletionSink`], [`EventQueue`]
 //! - **libraries of their own**: [`deque`], [`mpsc`], [`sim`]
 //!
-//! [`prelude`] has those that most programs need. [`mpsc`] and [`deque`] know nothing of processes,
-//! and have the names that such libraries have: a [`mpsc::SendError`] is of a channel, and a
+//! [`prelude`] has the names for most programs. [`mpsc`] and [`deque`] know nothing of processes,
+//! and use the usual names of such libraries: a [`mpsc::SendError`] is of a channel, and a
 //! [`deque::Worker`] is the owner's end of a deque.
 
 #[doc(inline)]
@@ -54,7 +54,7 @@ pub use ganger_deque as deque;
 #[cfg(feature = "keyed")]
 #[doc(inline)]
 pub use ganger_keyed as keyed;
-/// Links, monitors that can be taken back, names and groups.
+/// Links, monitors with a way back, names and groups.
 #[cfg(feature = "link")]
 #[doc(inline)]
 pub use ganger_link as link;
@@ -82,11 +82,11 @@ pub use ganger_sim as sim;
 #[cfg(feature = "supervise")]
 #[doc(inline)]
 pub use ganger_supervise as supervise;
-/// Processes that are async functions.
+/// Async functions as processes.
 #[cfg(feature = "task")]
 #[doc(inline)]
 pub use ganger_task as task;
-/// Tools of processes that have to do with time.
+/// Timers of processes.
 #[cfg(feature = "sched")]
 #[doc(inline)]
 pub use ganger_time as time;

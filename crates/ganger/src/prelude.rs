@@ -1,4 +1,4 @@
-//! The names that a first program needs: `use ganger::prelude::*;`.
+//! The names for a first program: `use ganger::prelude::*;`.
 //!
 //! Traits come without their names: the prelude brings their methods alone. All other items are
 //! imported by their paths, such as `ganger::SendError` or `ganger::link::Group`.

@@ -76,7 +76,7 @@ pub enum RuntimeError {
     /// The scheduler's workers can't be started.
     #[error(transparent)]
     Start(#[from] StartError),
-    /// The scheduler has the name of the host that leads outside.
+    /// The scheduler has the name of the host for inboxes.
     #[error(
         "the scheduler can't be a host of the node: {0}; `{OUTSIDE}` is the host of \
          `open_inbox`, so give the scheduler another name"
@@ -126,7 +126,7 @@ impl Runtime {
         &self.router
     }
 
-    /// A PID and a channel that receives its messages, for code outside of any process.
+    /// Opens an inbox: a PID and a channel with its messages, for code outside of any process.
     #[must_use]
     pub fn open_inbox(&self) -> Inbox {
         self.outside.open()
@@ -150,7 +150,7 @@ impl RuntimeBuilder {
         }
     }
 
-    /// The scheduler's settings. Its node and router are always those of the runtime. Its host may
+    /// Sets the scheduler's settings. Its node and router are always the runtime's. Its host may
     /// have any name but `outside`.
     ///
     /// ```
@@ -179,8 +179,8 @@ impl RuntimeBuilder {
         Ok(runtime)
     }
 
-    /// Builds the runtime, to be started later. It runs nothing until [`Runtime::start`] is
-    /// called.
+    /// Builds the runtime, to be started later. The runtime runs nothing until [`Runtime::start`]
+    /// is called.
     ///
     /// # Errors
     /// [`RuntimeError`] when a name or a setting is wrong.

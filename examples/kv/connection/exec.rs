@@ -1,4 +1,4 @@
-//! What is carried out as a whole: transactions. And parts of scans.
+//! Transactions, carried out as a whole, and parts of scans.
 
 use super::super::commands;
 use super::super::protocol::{Answer, Request, number};
@@ -11,7 +11,7 @@ use futures_util::io::{AsyncRead, AsyncWrite};
 use std::collections::BTreeMap;
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
-    /// A cursor says the shard, and the number of the last key of that shard.
+    /// A cursor has the shard, and the number of the shard's last key so far.
     pub(super) fn scan(&mut self, mut request: Request) {
         let shards = self.jobs.len() as u64;
         let cursor = number(&request[0]).and_then(|it| u64::try_from(it).ok());
@@ -48,7 +48,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         Answer::OK
     }
 
-    /// Carries out what has been queued, as a whole. With several shards, or watched keys, it holds
+    /// Carries out the queued requests, as a whole. With several shards, or watched keys, it holds
     /// the shards in the order of their numbers.
     pub(super) async fn exec(&mut self) -> Answer {
         let (requests, watched) = match self.transaction.end() {
@@ -85,7 +85,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         Answer::List(self.settle(&mut answers))
     }
 
-    /// Holds those shards, if the watched keys are as they were.
+    /// Holds these shards, if the watched keys are as they were.
     async fn hold(&self, shards: BTreeMap<usize, Vec<Watched>>) -> bool {
         let mut held = Vec::new();
         for (shard, watched) in shards {
@@ -109,14 +109,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
 
     fn release(&self, shards: Vec<usize>) {
         for shard in shards {
-            // One that takes nothing has ended.
+            // A shard that takes no message has ended.
             let _ = self.server.shards[shard].send(Work::Release(self.cx.pid()));
         }
     }
 }
 
-/// A part of a `SCAN`, with the cursor for the next one: of the next shard when this one has no
-/// more keys, and 0 after the last.
+/// Makes the answer of a part of a `SCAN`, with the cursor for the next part: of the next shard
+/// when this shard has no more keys, and 0 after the last shard.
 pub(super) fn scanned(answer: Answer, shard: usize, shards: usize) -> Answer {
     let Answer::List(mut parts) = answer else {
         return answer;

@@ -6,7 +6,7 @@ use super::{Connection, Slot};
 use bytes::Bytes;
 use futures_util::io::{AsyncRead, AsyncWrite};
 
-/// Channels that a client may be subscribed to at a time, and the bytes of a name.
+/// The most channels of a client at a time, and the most bytes of a name.
 const MOST_CHANNELS: usize = 1_000;
 const LONGEST_NAME: usize = 1_024;
 
@@ -96,7 +96,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     }
 }
 
-/// Which version of the protocol is spoken from now on.
+/// The version of the protocol from now on.
 fn hello(args: &[Bytes], before: Version) -> Result<(Version, Answer), Answer> {
     let version = match args.first().map(|it| &it[..]) {
         None => before,
@@ -120,7 +120,7 @@ fn hello(args: &[Bytes], before: Version) -> Result<(Version, Answer), Answer> {
     Ok((version, Answer::Map(list)))
 }
 
-/// What clients ask for before they start: nothing is saved.
+/// The settings that clients ask for before they start: nothing is saved.
 fn config(args: &[Bytes]) -> Answer {
     if !args[0].eq_ignore_ascii_case(b"get") {
         return Answer::Error("ERR only CONFIG GET is there".into());

@@ -17,7 +17,7 @@ use tokio::sync::Semaphore;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Says that a request has come, and answers when it is let.
+/// Notes a request, and answers it when the test lets it.
 #[derive(Clone)]
 struct Gate {
     begun: Sender<()>,
@@ -69,7 +69,7 @@ fn read_all(mut client: TcpStream) -> String {
     answer
 }
 
-/// A request that has begun is answered while the scheduler stops.
+/// A begun request is answered while the scheduler stops.
 fn stops_gracefully(
     scheduler: Scheduler,
     address: SocketAddr,

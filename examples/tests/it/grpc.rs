@@ -29,7 +29,7 @@ fn add(scheduler: &Scheduler, address: SocketAddr, name: &'static str, amount: u
     client.unwrap().wait().take().unwrap()
 }
 
-/// Which is over when all servers have ended, each of them by itself.
+/// Stops the scheduler. The stop is over when all servers have ended, each by itself.
 fn stop(scheduler: &Scheduler, address: SocketAddr) {
     let report = scheduler.stop(PATIENCE).unwrap();
     assert_eq!((report.forced, report.stuck.len()), (0, 0), "{report:?}");

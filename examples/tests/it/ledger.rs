@@ -18,7 +18,7 @@ fn transfers_at_the_same_time_lose_no_money() {
     let made = scheduler.spawn(async move |cx: Cx| example::run(&cx, file).await);
     let made = made.unwrap().wait().take::<u64>().unwrap();
     assert!((1..=100).contains(&made));
-    // What was written is there for the next one.
+    // The next program finds the written data.
     let read = scheduler.spawn(async move |_: Cx| {
         let pool = example::open(&again).await?;
         let sum = sqlx::query_scalar::<_, i64>("SELECT sum(money) FROM accounts");

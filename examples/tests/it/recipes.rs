@@ -10,7 +10,7 @@ const PROGRAMS: [&str; 5] = [
     "trace.rs",
 ];
 
-/// Whether the lines are in the program, in that order.
+/// Whether the program has the lines, in this order.
 fn has(program: &str, lines: &[&str]) -> bool {
     let mut rest = program;
     lines.iter().all(|line| match rest.split_once(line) {

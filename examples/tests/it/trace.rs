@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-/// What it writes when that is wanted.
+/// The log of the program with this filter.
 fn log(wanted: &[&str]) -> String {
     let program = env!("CARGO_BIN_EXE_trace");
     let output = Command::new(program).args(wanted).output().unwrap();

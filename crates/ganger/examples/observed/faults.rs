@@ -59,7 +59,7 @@ impl FromStr for Fault {
 pub(crate) struct Faults {
     scheduler: Handle,
     tree: Tree,
-    /// How often calm was asked for. A step that computes reads it to end.
+    /// How often calm was asked for. A computing step reads the count to see its end.
     calms: Arc<AtomicU64>,
     /// The processes that wait for each other.
     tangled: std::sync::Mutex<Vec<Pid>>,
@@ -85,7 +85,7 @@ impl Faults {
         }
     }
 
-    /// Ends all faults. A new printer begins without the lines of the old one.
+    /// Ends all faults. A new printer begins without the lines of the old printer.
     pub(crate) fn calm(&self) -> Result<(), BoxError> {
         self.calms.fetch_add(1, Ordering::Relaxed);
         let tangled =
@@ -167,7 +167,7 @@ async fn advertise(cx: Cx, is_calm: impl Fn() -> bool) -> Result<(), BoxError> {
     Ok(())
 }
 
-/// Takes one lock, and the other when both clerks have one.
+/// Takes its first lock, and its second when both clerks have their first.
 async fn clerk(
     cx: Cx,
     first: Arc<Mutex<u64>>,

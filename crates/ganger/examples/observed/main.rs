@@ -1,6 +1,6 @@
 //! A living program to look into: a shop with a supervision tree, a pool, timers and sockets, and
-//! four faults on demand. `cargo run --release --example observed --features observe` prints which
-//! page to open, and what to try. `-- --help` tells what else the program can do.
+//! four faults on demand. `cargo run --release --example observed --features observe` prints the
+//! page to open, and some things to try. `-- --help` lists all options.
 
 mod faults;
 mod options;
@@ -18,7 +18,7 @@ use std::io::{IsTerminal as _, stdin};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What runs until the end of `main`.
+/// The parts that run until the end of `main`.
 pub(crate) struct Observed {
     pub(crate) scheduler: Scheduler,
     /// Keeps the tree.
@@ -123,7 +123,7 @@ fn main() -> Result<(), BoxError> {
 }
 
 impl Faults {
-    /// Carries out a line of the input. Returns what to look at.
+    /// Carries out a line of the input. Returns where to look.
     pub(crate) fn obey(&self, line: &str) -> Result<&'static str, BoxError> {
         if line == "calm" {
             self.calm()?;

@@ -1,4 +1,4 @@
-//! The shop: what lives in the program when nothing is wrong.
+//! The shop: the life of the program when nothing is wrong.
 
 use ganger::net::{BufReader, TcpListener, TcpStream};
 use ganger::prelude::*;
@@ -6,7 +6,7 @@ use ganger::supervise::{Overload, PoolRemote};
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// The tree. The shop is one for one, and its stock, a supervisor too, one for all.
+/// The tree. The shop restarts a failed child alone; its stock, a supervisor too, restarts all.
 pub(crate) fn tree(sessions: usize) -> Supervisor {
     let images = Pool::new(2, || image).queue(64, Overload::RefuseOldest);
     let (images, paint) = images.into_child("images");
@@ -115,7 +115,7 @@ fn image(size: u64) -> Result<u64, BoxError> {
     Ok(compute(size * 1_000))
 }
 
-/// Takes a while, and nothing that a compiler could leave out.
+/// Takes a while, and leaves the compiler nothing to leave out.
 fn compute(rounds: u64) -> u64 {
     (0..rounds).fold(rounds, |sum, round| {
         std::hint::black_box(sum.rotate_left(5) ^ round)

@@ -1,5 +1,5 @@
-//! Async processes as users write them: a `Cx` has what each line needs, and types of messages are
-//! said where nothing else says them.
+//! Async processes as users write them: a `Cx` has all the tools of a line, and a type of message
+//! is named only if nothing else names it.
 
 use ganger::prelude::*;
 use ganger::{SendErrorKind, WrongType};
@@ -196,7 +196,7 @@ fn a_process_ends_with_a_value_of_its_own_type() -> Result<(), BoxError> {
     actor.send("an actor".to_owned())?;
     assert_eq!(actor.wait().take::<Report>()?, report("an actor"));
 
-    // What does not fit says so, and nothing is lost.
+    // A wrong type is an error, and nothing is lost.
     let task = scheduler.spawn(async |_: Cx| Ok(report("a task")))?;
     let error = task.wait().take::<u64>().unwrap_err();
     let error = error.downcast::<WrongType>()?;

@@ -1,4 +1,4 @@
-//! The bank: whatever the order of events, no transfer makes or loses money.
+//! The bank: no transfer makes or loses money, in any order of events.
 
 #[path = "../../examples/bank.rs"]
 mod example;

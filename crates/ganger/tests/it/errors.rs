@@ -1,4 +1,4 @@
-//! What the facade's errors say: everything once.
+//! The texts of the facade's errors: they say everything once.
 
 use ganger::{Runtime, Scheduler};
 use std::error::Error;

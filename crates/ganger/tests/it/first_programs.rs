@@ -59,7 +59,7 @@ fn a_guest_hears_what_the_others_say_while_both_are_there() {
     room.send(Room::Say("Bob".to_owned(), "alone?".to_owned()))
         .unwrap();
     assert_eq!(room.call(Room::Names).wait().unwrap(), ["Bob"]);
-    // The guests end with the scheduler, after what they have been sent.
+    // The guests end with the scheduler, after their last messages.
     scheduler.stop(std::time::Duration::from_secs(60)).unwrap();
     let mut heard: Vec<_> = lines.iter().collect();
     heard.sort_by_key(|line| line.starts_with("Bob"));

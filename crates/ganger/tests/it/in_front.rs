@@ -33,7 +33,7 @@ fn behind_channels() -> (Scheduler, Arc<ChannelHost<WeakHandle>>) {
     (scheduler, channels)
 }
 
-/// A scheduler that is there later on.
+/// A scheduler that is set later.
 type Later = Arc<OnceLock<WeakHandle>>;
 
 fn send_to(scheduler: &Later, envelope: Envelope) -> Result<(), SendError> {

@@ -10,7 +10,7 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-/// A test waits so long for an event, and fails then.
+/// How long a test waits for an event before it fails.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 fn options(arguments: &str) -> Result<Option<example::Options>, String> {

@@ -1,4 +1,4 @@
-//! The pipeline: whatever is made is seen, whenever the stop comes.
+//! The pipeline: the sink sees all numbers that were made, whenever the stop comes.
 
 #[path = "../../examples/pipeline.rs"]
 mod example;

@@ -1,4 +1,4 @@
-//! Async processes on real timers: the two crates know one another by a command alone.
+//! Async processes on real timers: the two crates share only a command.
 
 use ganger::prelude::*;
 use ganger::{Envelope, Runtime};
@@ -121,7 +121,7 @@ fn a_blocking_call_is_made_beside_the_task_and_its_panic_is_an_error() {
     runtime.start().unwrap();
     let (go, gone) = std::sync::mpsc::channel();
     let task = runtime.spawn(async move |cx: Cx| {
-        // The call waits for what the task does beside it, and there is one worker.
+        // The call waits for the task's other branch, and the only worker runs both.
         let call = cx.blocking(move || gone.recv());
         let (got, ()) = cx.join((call, async move { go.send(41).unwrap() })).await;
         let panicked = cx.blocking(|| panic!("on purpose")).await;

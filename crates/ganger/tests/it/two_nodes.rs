@@ -1,4 +1,4 @@
-//! Two runtimes of one program, each a peer of the other.
+//! Two runtimes of the same program, each a peer of the other.
 
 use crate::support::Echo;
 use ganger::Runtime;

@@ -1,4 +1,4 @@
-//! The example of a service, beside the same on tokio: what both do, and how it ends under load.
+//! The example of a service, and the same on tokio: their common behaviour, and the end under load.
 
 #[path = "../../../baskets.rs"]
 #[allow(dead_code, reason = "`main` is for those that run it")]
@@ -35,7 +35,7 @@ struct Answer {
     body: String,
 }
 
-/// A connection that is kept.
+/// A kept connection.
 struct Client {
     stream: BufReader<TcpStream>,
     /// When the last request had been sent.
@@ -90,7 +90,7 @@ impl Client {
     }
 }
 
-/// With a limit that tests do not come to after the burst, and no eviction.
+/// With a limit that tests do not reach after the burst, and no eviction.
 fn what_both_do(address: SocketAddr) {
     let mut client = Client::connect(address);
     let mut ask = |path: &str, body: &str| {
@@ -133,7 +133,7 @@ fn users_have_baskets_and_a_limit() {
     }
 }
 
-/// So that the two can be compared.
+/// The two services can be compared.
 // pins: I11
 #[test]
 fn the_same_service_on_tokio_does_the_same() {
@@ -149,8 +149,8 @@ fn the_same_service_on_tokio_does_the_same() {
     }
 }
 
-/// A client that waits longer between two requests may find its connection closed: the server
-/// keeps one for 100 ms that has been silent.
+/// The longest pause of a client between two requests. The server closes a connection that is
+/// silent for 100 ms.
 const PROMPT: Duration = Duration::from_millis(50);
 
 /// Asks until the server ends. Each prompt request has an answer.

@@ -20,8 +20,8 @@ const STOP: Duration = Duration::from_secs(10);
 /// How many requests of a user may come at once.
 const BURST: f64 = 20.0;
 
-/// Puts an item into a basket, if it has a name. The answer is what is in there; `None` when the
-/// user asks too often.
+/// Puts an item into a basket, if it has a name. The answer is the content of the basket; `None`
+/// when the user asks too often.
 struct Ask(String, oneshot::Sender<Option<String>>);
 
 struct Basket {
@@ -153,7 +153,7 @@ pub(crate) fn start(
     Ok(Server { ask, ended })
 }
 
-/// Whether each request has its answer: not if one is late.
+/// Stops the server. A late answer is an error.
 pub(crate) async fn stop(server: Server) -> Result<(), BoxError> {
     server.ask.send(())?;
     Ok(timeout(STOP, server.ended).await???)

@@ -1,4 +1,4 @@
-//! A server in this program, and clients of it that wait.
+//! A server in this program, and clients that block.
 
 use super::example::listener;
 use super::example::server::Settings;
@@ -104,7 +104,7 @@ impl Client {
     pub(crate) fn is_closed(&mut self) -> bool {
         match self.0.read(&mut [0]) {
             Ok(count) => count == 0,
-            // What the server has not read is lost.
+            // Input that the server has not read is lost.
             Err(error) => error.kind() == ErrorKind::ConnectionReset,
         }
     }

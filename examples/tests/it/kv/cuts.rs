@@ -1,5 +1,5 @@
-//! Any bytes give the same requests, and the same error, whether they come at once or one by one.
-//! The fuzzer uses this, too.
+//! Any bytes give the same requests, and the same error, at once or byte by byte. The fuzzer uses
+//! this check, too.
 
 use super::example::protocol::{Limits, Parser, ProtocolError, Request};
 

@@ -1,4 +1,4 @@
-//! The parser gives the requests that were sent, however they are cut, and fails for what is none.
+//! The parser gives the sent requests, however they are cut, and fails for invalid input.
 
 use super::cuts;
 use super::example::protocol::{Answer, Limits, Parser, ProtocolError, Version, number};
@@ -90,7 +90,7 @@ fn a_line_is_a_request_and_empty_ones_are_left_out() {
     assert_eq!(requests, [vec!["get", "key"], vec!["ping"]]);
 }
 
-/// So that a client that says nothing keeps none of the memory that its last request has needed.
+/// So a silent client keeps none of the memory of its last request.
 #[test]
 fn a_parser_that_waits_keeps_no_bytes() {
     let mut parser = Parser::new(SMALL);

@@ -53,7 +53,7 @@ fn answers_come_in_the_order_of_the_requests() {
             "set key{number} {number}\r\nget key{number}\r\nping\r\n"
         ));
     }
-    // The answers are more than what fits into the sockets, so they are read at the same time.
+    // The answers do not fit into the sockets, so they are read at the same time.
     let mut writer = client.0.get_ref().try_clone().unwrap();
     let sends = std::thread::spawn(move || writer.write_all(requests.as_bytes()).unwrap());
     for number in 0..count {
@@ -116,7 +116,7 @@ fn what_is_no_request_is_refused_and_the_others_are_served() {
         &[b'x'; 100_000],
     ] {
         let mut client = server.client();
-        // It may be closed before all is sent.
+        // The server may close it before all is sent.
         let _ = client.0.get_mut().write_all(bad);
         let mut answer = Vec::new();
         let _ = client.0.read_to_end(&mut answer);
@@ -140,7 +140,7 @@ fn a_client_that_stops_within_a_request_is_closed() {
     let (mut slow, mut idle) = (server.client(), server.client());
     slow.send(b"*2\r\n$3\r\nget\r\n$100\r\nhalf");
     assert!(slow.is_closed());
-    // One that has begun nothing may stay.
+    // A client without a begun request may stay.
     assert_eq!(idle.ask("ping"), "PONG");
     server.stop();
 }
@@ -178,7 +178,7 @@ fn a_client_that_takes_no_answers_is_read_no_further() {
     assert_eq!(good.ask(&format!("append key {text}")), "10000");
     let mut greedy = server.client();
     let requests = "get key\r\n".repeat(10_000);
-    // Of the 10 GB of answers, the server makes what fits into the sockets, and then gives up.
+    // Of the 10 GB of answers, the server makes enough to fill the sockets, and then gives up.
     let sent = (0..100).try_for_each(|_| greedy.0.get_mut().write_all(requests.as_bytes()));
     assert!(sent.is_err());
     let is_alone = |info: String| info.contains("connected_clients:1\r\n");
@@ -186,8 +186,8 @@ fn a_client_that_takes_no_answers_is_read_no_further() {
     server.stop();
 }
 
-/// A client that has sent all that it has to say, and takes all. Notes the most that is written at
-/// a time, which the server has in its memory.
+/// A client that has sent all its input, and takes all answers. Notes the longest write, which the
+/// server has in its memory.
 struct Takes {
     says: io::Cursor<Vec<u8>>,
     most: Arc<AtomicUsize>,
@@ -248,7 +248,7 @@ fn an_answer_of_many_long_values_is_not_made_at_once() {
     assert_eq!(most, LONG, "the value where it is stored, and no copy");
 }
 
-/// What such requests answer is in memory at the same time, if they are carried out together.
+/// The answers of requests carried out together are in memory at the same time.
 #[test]
 fn requests_for_whole_lists_are_carried_out_alone() {
     let says = "get a\r\nget b\r\nlrange c 0 -1\r\nkeys *\r\nget d\r\nhgetall e\r\nget f\r\n";
@@ -291,7 +291,7 @@ fn carried_out_by_the_shard(says: &str, keys: Vec<Keys>) -> Vec<usize> {
     seen.try_iter().collect()
 }
 
-/// Where the keys are free, and the client is fast, nothing else lets others run.
+/// If the keys are free, and the client is fast, nothing else lets others run.
 #[test]
 fn others_have_turns_beside_a_fast_client() {
     let scheduler = Scheduler::builder()
@@ -312,7 +312,7 @@ fn others_have_turns_beside_a_fast_client() {
         most: Arc::default(),
     };
     let (seen, over) = (Arc::clone(&turns), Arc::clone(&is_over));
-    // Ordering: Relaxed, here and below: both are processes of one worker.
+    // Ordering: Relaxed, here and below: both are processes of the same worker.
     let other = scheduler.spawn(async move |cx: Cx| {
         while !over.load(Ordering::Relaxed) {
             seen.fetch_add(1, Ordering::Relaxed);
@@ -334,7 +334,7 @@ fn others_have_turns_beside_a_fast_client() {
     other.unwrap().wait().into_result().unwrap();
 }
 
-/// What is published takes memory until it is taken: there is a limit for all of it.
+/// A publication takes memory until it is taken: all publications share a limit.
 #[test]
 fn what_subscribers_do_not_take_is_limited() {
     let server = start(Settings {
@@ -353,7 +353,7 @@ fn what_subscribers_do_not_take_is_limited() {
     );
     let publish = format!("publish news {}", "x".repeat(10_000));
     let mut published = 0;
-    // The sockets take some, and then the mailbox of the one that does not read.
+    // The sockets take some, and then the mailbox of the subscriber that does not read.
     let refused = loop {
         match publisher.ask(&publish) {
             answer if answer == "1" => published += 1,
@@ -385,7 +385,7 @@ fn a_stop_answers_what_was_read_and_closes() {
     assert_eq!(busy.answer(), "1");
     let reads = std::thread::spawn(move || {
         let mut line = String::new();
-        // It is closed, or reset, for what was sent and not read.
+        // The connection is closed, or reset, because of unread input.
         while busy.0.read_line(&mut line).is_ok_and(|count| count > 0) {
             assert!("$1\r\n1\r\n".contains(&*line), "{line}");
             line.clear();

@@ -16,7 +16,7 @@ fn jobs(operation: Operation) -> Vec<Job> {
     }]
 }
 
-/// The answers of the shard's process, unless that fails.
+/// The answers of the shard's process, unless it fails.
 async fn asked(cx: &Cx, shard: &Address<Work>, jobs: Vec<Job>) -> Option<Vec<Answer>> {
     let call = shard.call(move |reply| {
         Work::Batch(Batch {
@@ -50,7 +50,7 @@ fn a_connection_carries_out_commands_unless_a_process_holds_the_shard() {
         });
         let held = (cx.ask(hold).await?, is_free());
         shard.send(Work::Release(holder))?;
-        // What is asked for afterwards is answered afterwards.
+        // Later questions are answered later.
         assert!(asked(&cx, &shard, jobs(whole::dbsize)).await.is_some());
         assert_eq!((before, held, is_free()), (true, (true, false), true));
         Ok(())
@@ -87,7 +87,7 @@ fn a_shard_begins_anew_after_a_command_has_panicked_in_a_connection() {
     assert!(keys.try_carry_out(&jobs(whole::dbsize), now).is_some());
 }
 
-/// So its mailbox has room for what it is asked.
+/// So its mailbox has room for questions.
 #[test]
 fn the_process_of_a_shard_is_told_once_of_a_burst_of_ends() {
     let keys = Keys::new();
@@ -102,7 +102,7 @@ fn the_process_of_a_shard_is_told_once_of_a_burst_of_ends() {
     assert_eq!([1, 2, 3].map(tells), [true, false, false]);
 }
 
-/// The timers are those of the shard's process, whichever process has carried out the command.
+/// The timers belong to the shard's process, whichever process has carried out the command.
 #[test]
 fn keys_end_that_a_connection_has_stored() {
     let server = started();

@@ -1,4 +1,4 @@
-//! The commands on a store: what they answer, one after the other.
+//! The commands on a store and their answers, one after the other.
 
 use super::example::commands::{self, Route};
 use super::example::protocol::Answer;

@@ -1,4 +1,4 @@
-//! Transactions, scans, and what is refused.
+//! Transactions, scans, and refusals.
 
 use super::clients::{Client, Running, start, started, until};
 use super::example::server::Settings;
@@ -7,7 +7,7 @@ use std::net::TcpStream;
 use std::thread;
 use std::time::Duration;
 
-/// Several answers to one line each.
+/// Sends several requests with answers of a single line.
 fn each<const N: usize>(client: &mut Client, requests: [&str; N]) -> [String; N] {
     requests.map(|it| client.ask(it))
 }
@@ -22,7 +22,7 @@ fn a_transaction_is_answered_as_a_whole() {
     );
     assert_eq!(asked, ["OK", "QUEUED", "QUEUED", "QUEUED", "QUEUED"]);
     assert_eq!(client.ask("exec"), "(OK 2 2 (2 nil nil))");
-    // What fails does so alone.
+    // A failed command fails alone.
     each(&mut client, ["multi", "incr l", "set b 2"]);
     let answer = client.ask("exec");
     assert!(
@@ -76,7 +76,7 @@ fn a_transaction_is_none_when_a_watched_key_has_changed() {
     server.stop();
 }
 
-/// Sums stay what they are, whatever the order of the shards' work, and a look sees a sum.
+/// Sums stay the same in any order of the shards' work, and a reader sees a sum.
 #[test]
 fn transactions_of_several_shards_are_seen_as_a_whole() {
     const ROUNDS: usize = 200;
@@ -118,7 +118,7 @@ fn transactions_of_several_shards_are_seen_as_a_whole() {
     server.stop();
 }
 
-/// The server of a client that has gone in the midst of one goes on.
+/// The server goes on after a client that has gone in the middle of a transaction.
 #[test]
 fn a_client_that_goes_leaves_no_transaction() {
     let server = started();
@@ -202,7 +202,7 @@ fn a_client_chooses_its_version_of_the_protocol() {
     );
     assert_eq!(client.ask("get nothing"), "none");
     assert_eq!(client.ask("subscribe news"), "(subscribe news 1)");
-    // It is not for messages alone.
+    // The connection is not for messages alone.
     assert_eq!(each(&mut client, ["set a 1", "ping"]), ["OK", "PONG"]);
     assert_eq!(other.ask("publish news hello"), "1");
     assert_eq!(client.answer(), "(message news hello)");
@@ -228,7 +228,7 @@ fn lines_of_the_web_are_hung_up_on() {
     server.stop();
 }
 
-/// A server of which slow clients ask a long text each, of another version.
+/// A server with slow clients, each waiting for a long text of another version.
 fn slow_clients(server: &Running, bytes: usize, count: usize) -> Vec<TcpStream> {
     let mut writer = server.client();
     let slow = (0..count).map(|number| {

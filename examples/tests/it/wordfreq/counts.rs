@@ -6,7 +6,7 @@ use std::io::{BufWriter, Write};
 use std::path::PathBuf;
 use tempfile::TempDir;
 
-/// What the program reads at a time.
+/// The size of the program's reads.
 const CHUNK: usize = 65_536;
 
 /// Numbers that look random and are the same in each run.

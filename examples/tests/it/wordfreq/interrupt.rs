@@ -8,20 +8,20 @@ use std::process::{Child, ChildStderr, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The small files come first, and more are submitted than may be on their way at once: when the
-/// endless one is submitted, this many have been counted.
+/// The small files come first, and they are more than may be on their way at once: when the endless
+/// file is submitted, this many have been counted.
 const SMALL_FILES: u64 = 10_000;
 const SURELY_COUNTED: u64 = SMALL_FILES + 1 - 8192;
 
-/// A file that takes hours to read and no space: words, and then a hole.
+/// Makes a file that takes hours to read and no space: words, and then a hole.
 fn endless_file(path: &Path) {
     let mut file = File::create(path).unwrap();
     file.write_all(&b"gamma ".repeat(2_000)).unwrap();
     file.set_len(4 << 40).unwrap();
 }
 
-/// Starts a run, and waits until everything has been submitted: the paths are taken in order, and
-/// the last one gets a line for being missing.
+/// Starts a run, and waits until everything has been submitted: the program takes the paths in
+/// order, and reports the last path as missing.
 fn start_and_wait(arguments: &[&Path]) -> (Child, BufReader<ChildStderr>) {
     let missing = arguments[arguments.len() - 1].with_file_name("missing");
     let mut child = wordfreq()

@@ -1,10 +1,10 @@
-//! The definition of what is counted, as a single-threaded program would put it.
+//! The definition of the counts, as a single-threaded program would put it.
 
 use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
 
-/// What a plain counter finds.
+/// The counts of a plain counter.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Counts {
     pub(crate) files: u64,
@@ -14,7 +14,7 @@ pub(crate) struct Counts {
 }
 
 impl Counts {
-    /// Counts all files at and below `path`, which can all be read.
+    /// Counts all files at and below `path`. All must be readable.
     pub(crate) fn add_path(&mut self, path: &Path) {
         let metadata = fs::symlink_metadata(path).unwrap();
         if metadata.is_dir() {
@@ -41,7 +41,7 @@ impl Counts {
         }
     }
 
-    /// The most frequent words first; equally frequent ones in alphabetical order.
+    /// The most frequent words first; equally frequent words are in alphabetical order.
     pub(crate) fn ranked(&self) -> Vec<(String, u64)> {
         let mut ranked: Vec<_> = self.words.clone().into_iter().collect();
         ranked.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));

@@ -34,7 +34,7 @@ pub(crate) fn run<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> En
 }
 
 impl Ended {
-    /// The JSON object that is all of the output.
+    /// The whole output as a JSON object.
     pub(crate) fn json(&self) -> serde_json::Value {
         serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {self:?}"))
     }
@@ -51,7 +51,7 @@ impl Ended {
     }
 }
 
-/// Checks that the program, with `workers` workers, counts what a plain counter counts.
+/// Checks the counts of the program, with `workers` workers, against a plain counter.
 pub(crate) fn check(paths: &[PathBuf], workers: u32) -> Ended {
     let mut expected = Counts::default();
     for path in paths {

@@ -1,4 +1,4 @@
-//! Symbolic links, sockets, and what may not be read.
+//! Symbolic links, sockets, and unreadable files.
 
 use super::program::run;
 use std::fs::{self, Permissions};
@@ -11,7 +11,7 @@ fn text(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
-/// A folder `real` with one file of two words, and room beside it.
+/// A folder `real` with a file of two words, and an empty place next to it.
 fn folder() -> (TempDir, std::path::PathBuf) {
     let directory = tempfile::tempdir().unwrap();
     let real = directory.path().join("real");
