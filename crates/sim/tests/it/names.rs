@@ -1,4 +1,4 @@
-//! The names in a trace, for a new user who reads a failed run.
+//! The names in a trace, as a new user reads them in the report of a failed run.
 
 use ganger_proc_api::{Actor, BoxError, Context, Reply, StepOutput, StepResult, TypedCommand};
 use ganger_sched::Address;
