@@ -82,7 +82,7 @@ impl Holding {
                 if self.held.add(place, text.len()) {
                     self.places.push(place);
                 } else {
-                    let error = "ERR other clients have not taken yet what they have asked for";
+                    let error = "ERR other clients have not yet taken their answers";
                     *answer = Answer::Error(error.into());
                 }
             }

@@ -184,7 +184,7 @@ impl Server {
         let before = sum.fetch_add(bytes, Ordering::Relaxed);
         let counts = Arc::new(UnderWay { sum, bytes });
         if before.saturating_add(bytes) > self.settings.under_way {
-            let text = "ERR subscribers have not taken yet what was published before";
+            let text = "ERR subscribers have not taken earlier messages yet";
             return Answer::Error(text.into());
         }
         let publication = Publication {

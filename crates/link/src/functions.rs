@@ -430,7 +430,7 @@ impl ExitAction for Leave {
 /// Calls a user's function, and turns its panic into an error.
 fn contained(f: impl FnOnce() -> Result<(), BoxError>) -> Result<(), BoxError> {
     catch_unwind(AssertUnwindSafe(f)).unwrap_or_else(|panic| {
-        let text = panic_text(&*panic).unwrap_or("no text");
+        let text = panic_text(&*panic).unwrap_or("non-string panic payload");
         let error = format!("the function panicked: {text}");
         // Its destructor might panic as well.
         mem::forget(panic);

@@ -328,14 +328,12 @@ impl<'a> Rt<'a> {
             self.stop(Duration::ZERO);
         }
         if let Some(left) = self.machine(|machine| machine.leftovers()) {
-            self.fail(format!(
-                "after the shutdown there is something left: {left}"
-            ));
+            self.fail(format!("the shutdown has left something behind: {left}"));
         }
         self.assert_kept();
         if let Some(difference) = self.machine(|machine| machine.difference()) {
             self.fail(format!(
-                "the accounts do not agree with what is counted: {difference}"
+                "the accounts do not agree with the counts: {difference}"
             ));
         }
     }
@@ -428,7 +426,7 @@ impl<'a> Rt<'a> {
         }
         let micros = usize::try_from(LATE.as_micros()).unwrap_or(usize::MAX);
         let late = Duration::from_micros(self.choose_for("delivery stalls by", micros) as u64);
-        sim::tell(format!("fault: what is due is delivered {late:?} late"));
+        sim::tell(format!("fault: a due timer is delivered {late:?} late"));
         late
     }
 

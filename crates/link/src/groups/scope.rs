@@ -13,7 +13,7 @@ use std::sync::{Arc, Weak};
 #[derive(Default)]
 pub(super) struct Scopes(pub(super) Mutex<HashMap<Box<str>, Weak<Scope>>>);
 
-/// A process was not taken into a group, because it has ended or is of another scheduler.
+/// A process was not taken into a group, because it has ended.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("can't add {pid} to a group: the process has ended")]
 pub struct JoinError {

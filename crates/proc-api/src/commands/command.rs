@@ -128,7 +128,7 @@ fn remedy(id: CommandId) -> &'static str {
     /// The ids of streams.
     const STREAMS: std::ops::RangeInclusive<u16> = 50..=59;
     if SOCKETS.contains(&id.get()) || STREAMS.contains(&id.get()) {
-        "it is of sockets: a scheduler that is built with `.driver(Net::new()?)` has them"
+        "it is a command of sockets: build the scheduler with `.driver(Net::new()?)`"
     } else {
         "register one before the scheduler starts"
     }

@@ -34,7 +34,7 @@ use std::sync::{PoisonError, RwLock};
 /// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a command",
-    note = "implement `TypedCommand`, which says what the answer is"
+    note = "implement `TypedCommand`, with the type of the answer"
 )]
 pub trait TypedCommand: Send + Sized + 'static {
     /// The type of the answer.

@@ -40,9 +40,9 @@ use std::marker::PhantomData;
 /// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not an actor",
-    note = "implement `Actor` for a process that takes messages of one type, and `Process` for one \
+    note = "implement `Actor` for a process with messages of one type, and `Process` for a process \
             that sees each event",
-    note = "of a closure, `actor_fn(|ctx, message: M, out| {{ … Ok(()) }})` makes one"
+    note = "`actor_fn(|ctx, message: M, out| {{ … Ok(()) }})` makes an actor of a closure"
 )]
 pub trait Actor: Send + 'static {
     /// The type of its messages: mostly an enum of its own.

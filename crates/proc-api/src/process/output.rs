@@ -341,7 +341,7 @@ impl StepOutput {
     fn decided_again() {
         debug_assert!(
             false,
-            "the step has said `done` or `upgrade`, which are final, and then another outcome: \
+            "the step has written another outcome after `done` or `upgrade`, which are final: \
              return from the step after `done` and `upgrade`"
         );
     }

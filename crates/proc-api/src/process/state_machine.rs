@@ -47,12 +47,12 @@ pub type StepResult = Result<(), BoxError>;
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a process",
     label = "this is not a process",
-    note = "a type is one if it implements `Process`, whose `step` takes \
+    note = "implement `Process` for a type that is `Send + 'static`: its `step` takes \
             `&mut self, ctx: &Context, events: &mut Events<'_>, out: &mut StepOutput` and returns \
-            a `StepResult`, and if it is `Send + 'static`",
-    note = "a closure is one if it takes what a step takes: write \
+            a `StepResult`",
+    note = "a closure with the arguments of a step is a process: write \
             `process_fn(|ctx, events, out| {{ … Ok(()) }})`",
-    note = "an actor or an async function is not a process: `spawn` starts it as one"
+    note = "an actor or an async function is not a process: start it with `spawn`"
 )]
 pub trait Process: Any + Send {
     /// Prepares the process. Runs once, on the thread that submits it, before the first step.

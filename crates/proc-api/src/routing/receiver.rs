@@ -30,7 +30,7 @@ use std::sync::{Arc, Weak};
 /// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` can't receive envelopes",
-    note = "implement `EnvelopeReceiver` for it, with `send`, or make one of a closure by \
+    note = "implement `EnvelopeReceiver` for it, with `send`, or make a receiver of a closure by \
             `receiver_fn`"
 )]
 pub trait EnvelopeReceiver: Send + Sync {

@@ -172,9 +172,9 @@ impl fmt::Debug for Payloads {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a payload",
     label = "not a payload",
-    note = "`Payload::any(value)` is a payload of a value of any type that is `Send + 'static`",
-    note = "a message of one value is `Message::of(value)`, which an address of its type sends as \
-            it is, and a command of one value is a `TypedCommand`"
+    note = "`Payload::any(value)` makes a payload of a value of any `Send + 'static` type",
+    note = "a message of one value is `Message::of(value)`; an address of its type sends the bare \
+            value, and a command of one value is a `TypedCommand`"
 )]
 pub trait IntoPayloads {
     /// The values.
