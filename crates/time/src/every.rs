@@ -6,7 +6,7 @@ use std::time::Duration;
 /// The policy of an interval for ticks that its process has missed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum MissedTicks {
-    /// They come at once, one after the other, until the interval has caught up.
+    /// Missed ticks come at once, one after the other, until the interval has caught up.
     Burst,
     /// The next tick comes a period after the late tick was taken: all later ticks move.
     Delay,

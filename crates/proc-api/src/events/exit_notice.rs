@@ -117,7 +117,7 @@ impl Withdrawal {
     #[must_use]
     #[inline]
     pub fn is_withdrawn(&self) -> bool {
-        // Ordering: Relaxed: the flag publishes nothing.
+        // Ordering: Relaxed: reads the store of `withdraw`, which publishes nothing.
         self.0.load(Ordering::Relaxed)
     }
 
