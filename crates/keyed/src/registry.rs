@@ -158,10 +158,11 @@ impl<M: Send + 'static, K: Key> KeyedAddress<M, K> {
     /// Makes a question to the process: as [`Address::call`], for steps, tasks and threads. Asking
     /// it starts the process if the key has none.
     ///
-    /// The call ends with the cause when the start fails, with
-    /// [`CommandError::Ended`](ganger_proc_api::CommandError::Ended), and with
+    /// When the start fails, the call ends with
+    /// [`CommandError::Ended`](ganger_proc_api::CommandError::Ended) and the cause. When the
+    /// message is refused, the call ends with
     /// [`CommandError::Failed`](ganger_proc_api::CommandError::Failed) and a [`KeyedErrorKind`]
-    /// inside when the message is refused.
+    /// inside.
     pub fn call<T, F>(&self, message: F) -> Call<T>
     where
         T: Send + 'static,

@@ -123,8 +123,8 @@ impl StepOutput {
         }
     }
 
-    /// As [`yield_command`](Self::yield_command), with a fresh command in its place, and leaves no
-    /// value there. For crates that keep the command until their poll.
+    /// As [`yield_command`](Self::yield_command), but takes a fresh command out of its place, and
+    /// leaves no value there. For crates that keep the command until their poll.
     #[doc(hidden)]
     #[inline]
     pub fn yield_out_of(&mut self, command: &mut Command, tag: Tag) {

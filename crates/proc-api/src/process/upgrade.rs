@@ -27,7 +27,8 @@ pub enum UpgradeTarget {
     Factory(Symbol),
     /// This process.
     Process(Exclusive<Box<dyn Process>>),
-    /// This process, after the failure of the one before: its registrations go as at its end.
+    /// This process, after the failure of the process before: the registrations of the failed
+    /// process go as at its end.
     #[doc(hidden)]
     Restart(Exclusive<Box<dyn Process>>, ExitCause),
 }
