@@ -27,8 +27,8 @@ pub type Cause = Arc<dyn Any + Send + Sync>;
 /// A scheduler, as its timers see it.
 ///
 /// The timers call all methods except [`carry_out`](Self::carry_out) and
-/// [`send_held`](Self::send_held) under the lock of a shard or right after it. These methods call no
-/// code of users.
+/// [`send_held`](Self::send_held) under the lock of a shard or right after it. These methods call
+/// no code of users.
 pub trait TimerHost: Send + Sync {
     /// The time.
     fn now(&self) -> Instant;
