@@ -62,6 +62,12 @@ pub(crate) struct Config {
         expect(dead_code, reason = "nothing is observed")
     )]
     pub(crate) tracer: Option<Arc<dyn StepTracer>>,
+    /// Whether processes may be suspended, and looked into.
+    #[cfg_attr(
+        not(feature = "observe"),
+        expect(dead_code, reason = "nothing intervenes")
+    )]
+    pub(crate) interventions: bool,
     /// Set when events are recorded.
     pub(crate) record: Option<Recorder>,
 }
@@ -199,6 +205,7 @@ impl Default for Config {
             clock_is_still: false,
             observe: Observe::Off,
             tracer: None,
+            interventions: false,
             record: None,
         }
     }

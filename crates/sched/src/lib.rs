@@ -86,6 +86,8 @@ pub use api::dump::{Dump, ProcessDump, WorkerDump};
 pub use api::handle::{Handle, ProcessInfo, UpgradeRefused, UpgradeRefusedKind, WeakHandle};
 #[cfg(feature = "signals")]
 pub use api::interrupt::RunError;
+#[cfg(feature = "observe")]
+pub use api::interventions::InterventionError;
 pub use api::into_process::{IntoProcess, OfActor, OfProcess, OfTask, Startable};
 pub use api::process_handle::{Address, ProcessHandle};
 pub use api::scheduler::{Scheduler, StartError};
@@ -122,6 +124,8 @@ pub use reports::failures::{Failure, FailureReport};
 pub use reports::life::{LifeChange, LifeEvent, LifeWatch};
 pub use reports::long_steps::{LongStep, LongStepKind};
 pub use runtime::driver::Driver;
+#[cfg(feature = "observe")]
+pub use runtime::interventions::Suspended;
 pub use send::exit_requests::ExitActionError;
 pub use send::lots::SendAllError;
 pub use send::system::{SystemEvent, SystemSendError};

@@ -8,7 +8,7 @@ use crate::process::exit_actions::ExitActions;
 use crate::process::exit_slot::ExitSlot;
 use crate::process::origin::{Origin, Values};
 use crate::process::process_box::ProcessBox;
-use crate::process::state::{Begin, State};
+use crate::process::state::State;
 use crate::reports::life::LifeChange;
 use crate::runtime::cell::ProcessCell;
 use crate::runtime::cell::Task;
@@ -389,7 +389,7 @@ impl<'a> Place<'a> {
     fn roll_back(&mut self, task: &Task, kind: SubmitErrorKind, input: Payloads) -> SubmitError {
         let shared = self.shared;
         let counters = shared.own_counters();
-        let (Begin::Step | Begin::Terminate) = task.state.begin();
+        let _without_a_step = task.state.begin();
         let (_, items) = task.complete();
         // SAFETY: the process has not been queued: its submitter owns the run token.
         let mut process = unsafe { task.with_core(|core| core.process.take()) };

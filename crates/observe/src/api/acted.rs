@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The answer of `/api/v1/process/{pid}/cancel` and `/terminate`: what was asked of the process. It
-/// may not have ended yet.
+/// The answer of an action, such as `/api/v1/process/{pid}/cancel`: what was asked of the process.
+/// It may not have happened yet.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Acted {
     /// [`VERSION`](super::VERSION).
@@ -14,6 +14,13 @@ pub struct Acted {
     pub pid: String,
     /// What was done.
     pub action: Action,
+    /// Of [`Action::Suspend`]: whether the process stands still by now. Else it does so when its
+    /// turn is over.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stands: Option<bool>,
+    /// Of [`Action::Restart`]: the PID of the new process, where it has started by now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub successor: Option<String>,
 }
 
 /// What an endpoint does to a process, where `Serve::allow_actions` allows it.
@@ -25,6 +32,12 @@ pub enum Action {
     Cancel,
     /// The process takes no further step.
     Terminate,
+    /// The process takes no step until it is resumed.
+    Suspend,
+    /// The process takes steps again.
+    Resume,
+    /// The supervisor of the process stops it, and starts another one in its place.
+    Restart,
 }
 
 impl Action {
@@ -34,6 +47,9 @@ impl Action {
         match self {
             Self::Cancel => "cancel",
             Self::Terminate => "terminate",
+            Self::Suspend => "suspend",
+            Self::Resume => "resume",
+            Self::Restart => "restart",
         }
     }
 }

@@ -32,7 +32,7 @@ pub enum QueryError {
     #[error("the term {0:?} of the filter has no text: write field:text, or leave it out")]
     NoText(String),
     /// A state is unknown.
-    #[error("no state is called {0:?}: use ready, running, blocked and idle")]
+    #[error("no state is called {0:?}: use ready, running, blocked, idle and suspended")]
     State(String),
 }
 

@@ -229,7 +229,13 @@ impl fmt::Display for Term {
 impl State {
     /// The state with that name.
     pub(crate) fn named(name: &str) -> Option<Self> {
-        let all = [Self::Ready, Self::Running, Self::Blocked, Self::Idle];
+        let all = [
+            Self::Ready,
+            Self::Running,
+            Self::Blocked,
+            Self::Idle,
+            Self::Suspended,
+        ];
         all.into_iter().find(|it| it.name() == name)
     }
 }

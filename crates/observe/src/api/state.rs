@@ -14,6 +14,8 @@ pub enum State {
     Blocked,
     /// It waits, and no command is outstanding.
     Idle,
+    /// It takes no steps until it is resumed.
+    Suspended,
     /// The endpoint does not know its state.
     Other,
 }
@@ -27,6 +29,7 @@ impl State {
             Self::Running => "running",
             Self::Blocked => "blocked",
             Self::Idle => "idle",
+            Self::Suspended => "suspended",
             Self::Other => "other",
         }
     }

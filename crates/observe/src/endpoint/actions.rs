@@ -7,18 +7,28 @@
 //! 1. The program allows actions by `Serve::allow_actions`. Such an endpoint does not start without
 //!    a token, so `routes` has checked host, origin and token before an action, on loopback too.
 //! 2. An action is a `POST`: no link, no image and no crawler asks for one.
-//! 3. The scheduler takes the action as it takes a call of `Handle`, and the endpoint waits for
-//!    nothing: the answer says what was asked of the process, not that it has ended.
-//! 4. Each action is an event of `tracing`, for the log.
+//! 3. The scheduler takes the action as it takes a call of `Handle`. The answer says what was asked
+//!    of the process, not that it has ended. The endpoint waits a moment for a process to stand
+//!    still, and for the successor of a child that is restarted.
+//! 4. A scheduler has processes suspended where its own builder allows interventions, too.
+//! 5. Each action is an event of `tracing`, for the log.
 
-use super::answer::{self, Answer, Refused};
+use super::answer::{self, Answer, Refused, refused};
+use super::limits::{HAPPEN, LOOK};
 use super::process;
 use super::site::Site;
 use crate::api::{Acted, Action, VERSION};
+use ganger_proc_api::Pid;
+use ganger_sched::{Handle, InterventionError, Suspended};
+use ganger_task::Cx;
+use hyper::StatusCode;
 
-const ACTIONS: [(&str, Action); 2] = [
+const ACTIONS: [(&str, Action); 5] = [
     ("/cancel", Action::Cancel),
     ("/terminate", Action::Terminate),
+    ("/suspend", Action::Suspend),
+    ("/resume", Action::Resume),
+    ("/restart", Action::Restart),
 ];
 
 /// The text of the PID and the action, of the rest of a path behind `/api/v1/process/`.
@@ -27,15 +37,26 @@ pub(super) fn of(rest: &str) -> Option<(&str, Action)> {
     of_each.find_map(|(end, action)| Some((rest.strip_suffix(end)?, *action)))
 }
 
-pub(super) fn act(site: &Site, action: Action, pid: &str, query: &str) -> Result<Answer, Refused> {
+pub(super) async fn act(
+    cx: &Cx,
+    site: &Site,
+    action: Action,
+    (pid, query): (&str, &str),
+) -> Result<Answer, Refused> {
     site.access.check_action()?;
     let (shown, pid, _) = process::find(site, pid, query)?;
-    let done = match action {
-        Action::Cancel => shown.handle.cancel(pid, "asked for at the endpoint"),
-        Action::Terminate => shown.handle.terminate(pid),
-    };
-    // The process has ended meanwhile.
-    done.map_err(|_| process::no_process())?;
+    let (mut stands, mut successor) = (None, None);
+    match action {
+        // An error: the process has ended meanwhile.
+        Action::Cancel => (shown.handle.cancel(pid, "asked for at the endpoint"))
+            .map_err(|_| process::no_process())?,
+        Action::Terminate => {
+            (shown.handle.terminate(pid)).map_err(|_| process::no_process())?;
+        }
+        Action::Suspend => stands = Some(suspend(cx, &shown.handle, pid).await?),
+        Action::Resume => _ = shown.handle.resume(pid).map_err(not_allowed)?,
+        Action::Restart => successor = restart(cx, &shown.handle, pid).await?,
+    }
     tracing::info!(
         target: "ganger::observe",
         %pid,
@@ -47,5 +68,44 @@ pub(super) fn act(site: &Site, action: Action, pid: &str, query: &str) -> Result
         scheduler: shown.number,
         pid: pid.to_string(),
         action,
+        stands,
+        successor,
     }))
+}
+
+/// Whether the process stands, within a moment.
+async fn suspend(cx: &Cx, scheduler: &Handle, pid: Pid) -> Result<bool, Refused> {
+    let mut looks = HAPPEN.div_duration_f32(LOOK) as u32;
+    while scheduler.suspend(pid).map_err(not_allowed)? != Suspended::Stands {
+        // An error: the endpoint is about to end.
+        if looks == 0 || cx.sleep(LOOK).await.is_err() {
+            return Ok(false);
+        }
+        looks -= 1;
+    }
+    Ok(true)
+}
+
+pub(super) fn not_allowed(error: InterventionError) -> Refused {
+    let status = match error {
+        InterventionError::NotFound(_) => return process::no_process(),
+        InterventionError::NotAllowed => StatusCode::FORBIDDEN,
+        _ => StatusCode::CONFLICT,
+    };
+    refused(status, &error.to_string())
+}
+
+/// The PID of the process that the supervisor has started in the place of this one, if that has
+/// happened within a moment.
+async fn restart(cx: &Cx, scheduler: &Handle, pid: Pid) -> Result<Option<String>, Refused> {
+    let conflict = |sentence: &str| refused(StatusCode::CONFLICT, sentence);
+    let Some(restart) = ganger_supervise::restart(scheduler, pid) else {
+        let sentence = "no supervisor has that process: /api/v1/tree has those that one has";
+        return Err(conflict(sentence));
+    };
+    match cx.timeout(HAPPEN, cx.ask(restart)).await {
+        Ok(Ok(successor)) => Ok(Some(successor.to_string())),
+        Ok(Err(error)) => Err(conflict(&error.to_string())),
+        Err(_) => Ok(None),
+    }
 }

@@ -29,6 +29,12 @@ pub(super) const REQUEST: Duration = Duration::from_secs(5);
 /// The time for an answer to be made.
 pub(super) const MAKE: Duration = Duration::from_secs(10);
 
+/// The time for an action to take effect, before its answer says that it has not yet.
+pub(super) const HAPPEN: Duration = Duration::from_secs(1);
+
+/// The time until the next look whether it has.
+pub(super) const LOOK: Duration = Duration::from_millis(5);
+
 /// The time of a profile.
 #[cfg(feature = "profile")]
 pub(super) const PROFILE: Duration = Duration::from_secs(60);

@@ -15,7 +15,7 @@ const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;max-width:44rem;mar
                      input,button{font:inherit;padding:.3rem .6rem}";
 
 /// The paths, each with an example to follow and what is there.
-const PATHS: [(&str, &str, &str); 12] = [
+const PATHS: [(&str, &str, &str); 14] = [
     ("/healthz", "/healthz", "whether the program is alive"),
     (
         "/readyz",
@@ -59,6 +59,17 @@ const PATHS: [(&str, &str, &str); 12] = [
         "/api/v1/process/{pid}/terminate",
         "",
         "POST: ends the process, and /cancel asks it to finish, where the program allows it",
+    ),
+    (
+        "/api/v1/process/{pid}/suspend",
+        "",
+        "POST: the process takes no steps until /resume, where its scheduler allows it, too",
+    ),
+    (
+        "/api/v1/process/{pid}/restart",
+        "",
+        "POST: its supervisor stops it and starts another one in its place, where the program \
+         allows it",
     ),
     (
         "/api/v1/letters",

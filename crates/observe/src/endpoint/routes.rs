@@ -233,7 +233,7 @@ async fn without_body(
             Ok(answer::json_bytes(json))
         }
         Route::Process(pid) => process::answer(site, pid, query),
-        Route::Act(action, pid) => actions::act(site, action, pid, query),
+        Route::Act(action, pid) => actions::act(cx, site, action, (pid, query)).await,
         Route::View(view) => {
             no_query(query)?;
             let question = site

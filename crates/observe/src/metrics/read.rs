@@ -56,11 +56,12 @@ struct Sums {
     longest: u64,
 }
 
-const STATES: [(&str, ProcessState); 4] = [
+const STATES: [(&str, ProcessState); 5] = [
     ("ready", ProcessState::Ready),
     ("running", ProcessState::Running),
     ("blocked", ProcessState::Blocked),
     ("idle", ProcessState::Idle),
+    ("suspended", ProcessState::Suspended),
 ];
 
 impl Families {

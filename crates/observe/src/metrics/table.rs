@@ -78,7 +78,7 @@ metrics! {
     UPTIME: "ganger.scheduler.uptime", Gauge, "s", [], All,
         "The time since the scheduler was built.";
     PROCESS_COUNT: "ganger.process.count", Gauge, "{process}", ["state"], All,
-        "Live processes, by state: ready, running, blocked, idle.";
+        "Live processes, by state: ready, running, blocked, idle, suspended.";
     TYPE_COUNT: "ganger.process.type.count", Gauge, "{process}", ["type"], All,
         "Live processes, by type.";
     PROCESS_LIMIT: "ganger.process.limit", Gauge, "{process}", [], Limited,

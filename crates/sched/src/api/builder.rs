@@ -451,6 +451,12 @@ impl Builder {
         self.with(|config| config.record = Some(recorder))
     }
 
+    /// Lets [`Handle::suspend`] and [`Handle::resume`] act. Without it, they refuse.
+    #[cfg(feature = "observe")]
+    pub fn allow_interventions(self) -> Self {
+        self.with(|config| config.interventions = true)
+    }
+
     /// Checks promises while the scheduler runs, and ends the program at a broken promise: see
     /// [`check`](crate::check).
     #[cfg(feature = "check")]

@@ -15,6 +15,8 @@ pub(crate) mod handle;
 pub(crate) mod internals;
 #[cfg(feature = "signals")]
 pub(crate) mod interrupt;
+#[cfg(feature = "observe")]
+pub(crate) mod interventions;
 pub(crate) mod into_process;
 mod line;
 pub(crate) mod process_handle;

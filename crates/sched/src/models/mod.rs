@@ -5,6 +5,7 @@ mod loom_closing_inbox;
 mod loom_driver;
 mod loom_exit;
 mod loom_idle;
+mod loom_interventions;
 mod loom_lanes;
 mod loom_origin;
 mod loom_reapers;

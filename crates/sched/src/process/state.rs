@@ -45,6 +45,7 @@
 //! | `Ready` | any but parked | the queue (or the submitter) | the worker that took it: `begin` |
 //! | `Running` | any but parked | the worker | the worker: `requeue`, `park`, `complete` |
 //! | `Blocked`, `Idle` | parked | none | any thread: `unpark`, `push`, `terminate` |
+//! | `Suspended` | any but parked | `Interventions` | the thread that took it there: `release` |
 //! | `Complete` | closed | none, for ever | none |
 //!
 //! **A process that ends while it is terminated.** The worker closes the mailbox, and then marks
@@ -79,6 +80,10 @@
 //! and a moment after it is woken. `Complete` is not a phase of its own, but a closed mailbox: a
 //! thread that sees a process as ended can do nothing to it.
 //!
+//! **A suspended process** has its token with the scheduler: see `runtime/interventions.rs`. The
+//! mark `intervened` says that the worker looks there before the next step, and before the process
+//! parks. So the mark is a bit of the looks that a worker takes for `terminate`.
+//!
 //! | mark | set by | decides |
 //! |---|---|---|
 //! | `terminate` | any thread, before a nudge is pushed | that no further step starts |
@@ -87,7 +92,7 @@
 //! | `cancelled`, `shutdown` | any thread | nothing here |
 //! | `takes_back` | the worker | nothing here: it has taken yields back |
 //! | `watched` | any thread, once its waker is in a table | whether `cancel` and the end wake |
-//! | `finishes` | the worker | nothing here: a step has been shown a cancel event |
+//! | `intervened` | any thread; cleared by the worker | that the worker looks aside |
 //! | `SYSTEM` upwards: a count | senders, before they push; worker | lane; look for system events |
 //!
 //! | `WOKEN` | `IS_IN` | what a waker finds in `wakes` |
@@ -111,7 +116,11 @@ const CANCELLED: u32 = 1 << 3;
 const SHUTDOWN: u32 = 1 << 4;
 const TAKES_BACK: u32 = 1 << 5;
 const WATCHED: u32 = 1 << 6;
-const FINISHES: u32 = 1 << 7;
+const INTERVENED: u32 = if cfg!(any(test, feature = "observe")) {
+    1 << 7
+} else {
+    0
+};
 /// A single system event: the bits from here on are their count. 2^24 untaken events would wait in
 /// 1 GiB of nodes.
 const SYSTEM: u32 = 1 << 8;
@@ -120,6 +129,10 @@ const READY: u8 = 0;
 const RUNNING: u8 = 1;
 const BLOCKED: u8 = 2;
 const IDLE: u8 = 3;
+const SUSPENDED: u8 = 4;
+
+/// In the count of upgrades: a step has been shown that the process is to finish.
+const FINISHES: u16 = 1 << 15;
 
 const WOKEN: u8 = 1;
 const IS_IN: u8 = 1 << 1;
@@ -136,6 +149,8 @@ pub enum ProcessState {
     Blocked,
     /// The process waits, without outstanding commands.
     Idle,
+    /// The process takes no steps until [`Handle::resume`](crate::Handle::resume).
+    Suspended,
     /// The process has ended.
     Complete,
 }
@@ -161,7 +176,7 @@ impl Snapshot {
         self.marks & CANCELLED != 0
     }
 
-    /// How often the process has been upgraded, modulo 2^16.
+    /// How often the process has been upgraded, modulo 2^15.
     pub(crate) fn incarnation(self) -> u32 {
         self.incarnation.into()
     }
@@ -177,7 +192,8 @@ pub(crate) struct State<T> {
     phase: AtomicU8,
     /// Set by wakers, cleared by the owner of the run token.
     wakes: AtomicU8,
-    /// Written by the owner of the run token alone; for display.
+    /// How often the process has been upgraded, for display, and `FINISHES`. Written by the owner
+    /// of the run token alone.
     incarnation: AtomicU16,
 }
 
@@ -203,10 +219,11 @@ impl<T> State<T> {
                 READY => ProcessState::Ready,
                 RUNNING => ProcessState::Running,
                 BLOCKED => ProcessState::Blocked,
+                SUSPENDED => ProcessState::Suspended,
                 _ => ProcessState::Idle,
             },
             // Ordering: Relaxed: for display only.
-            incarnation: self.incarnation.load(Ordering::Relaxed),
+            incarnation: self.incarnation.load(Ordering::Relaxed) & !FINISHES,
             marks: self.marks(),
         }
     }
@@ -214,11 +231,48 @@ impl<T> State<T> {
     /// `Ready -> Running`, by the worker that has taken the process from a queue.
     pub(crate) fn begin(&self) -> Begin {
         self.enter(RUNNING);
-        if self.is_terminating() {
+        let marks = self.marks();
+        if marks & (TERMINATE | INTERVENED) == 0 {
+            Begin::Step
+        } else if marks & TERMINATE != 0 {
             Begin::Terminate
         } else {
-            Begin::Step
+            Begin::Intervene
         }
+    }
+
+    /// The worker is to look at the interventions before the next step. `false` when the process
+    /// has ended.
+    #[cfg(any(test, feature = "observe"))]
+    #[must_use]
+    pub(crate) fn intervene(&self) -> bool {
+        // Ordering: AcqRel: a worker that reads the mark, or whose nudge comes after it, finds what
+        // it is about under the lock, and a thread that comes after the end finds the process
+        // ended.
+        self.marks.fetch_or(INTERVENED, Ordering::AcqRel) & ENDED == 0
+    }
+
+    /// Whether the worker is to look at the interventions. For a thread that has marked the process
+    /// as terminated or ended, or owns the run token.
+    pub(crate) fn is_intervened(&self) -> bool {
+        self.marks() & INTERVENED != 0
+    }
+
+    /// Nothing is left that the mark is about. Under the lock of what it is about.
+    pub(crate) fn end_interventions(&self) {
+        // Ordering: Relaxed: the lock orders it.
+        self.marks.fetch_and(!INTERVENED, Ordering::Relaxed);
+    }
+
+    /// `Running -> Suspended`, by the worker, which puts the run token aside.
+    pub(crate) fn suspend(&self) {
+        self.enter(SUSPENDED);
+    }
+
+    /// `Suspended -> Ready`, by the thread that has taken the run token back, and queues the
+    /// process.
+    pub(crate) fn release(&self) {
+        self.enter(READY);
     }
 
     /// Whether events wait in the mailbox. For the owner of the token; for other threads a guess.
@@ -257,8 +311,7 @@ impl<T> State<T> {
     /// Whether the turn should end: the process is terminated, or a system event waits or is on its
     /// way.
     pub(crate) fn must_leave(&self) -> bool {
-        self.marks() & !(NUDGED | ENDED | CANCELLED | SHUTDOWN | TAKES_BACK | WATCHED | FINISHES)
-            != 0
+        self.marks() & !(NUDGED | ENDED | CANCELLED | SHUTDOWN | TAKES_BACK | WATCHED) != 0
     }
 
     /// Whether it accepts no events any more, because it has ended.
@@ -408,9 +461,10 @@ impl<T> State<T> {
 
     /// `Running -> Blocked` or `Idle`, by the worker, unless an event waits.
     pub(crate) fn park(&self, waiting: Waiting) -> Leave {
-        // A terminator after this look pushes its nudge after it.
-        if self.is_terminating() {
-            return Leave::Terminate;
+        // A terminator or an intervening thread after this look pushes its nudge after it.
+        let marks = self.marks();
+        if marks & (TERMINATE | INTERVENED) != 0 {
+            return self.requeue();
         }
         // An exchange bound to fail costs as much as a successful one.
         if !self.has_events() {
@@ -481,6 +535,12 @@ impl<T> State<T> {
         before & (CANCELLED | TERMINATE | ENDED) != 0
     }
 
+    /// Whether the process is watched, or has been intervened in. After
+    /// [`complete`](Self::complete): a thread that is not seen here has seen the end.
+    pub(crate) fn is_attended(&self) -> bool {
+        self.marks() & (WATCHED | INTERVENED) != 0
+    }
+
     /// Whether the process has been watched. After [`complete`](Self::complete): a watcher missed
     /// here has seen the end.
     pub(crate) fn is_watched(&self) -> bool {
@@ -506,9 +566,10 @@ impl<T> State<T> {
 
     /// Notes that a step is shown the request to finish. For the owner of the token.
     pub(crate) fn mark_finishing(&self) {
-        // Ordering: Relaxed: the step's later acts come after it, for each thread that learns of
-        // them.
-        self.marks.fetch_or(FINISHES, Ordering::Relaxed);
+        // Ordering: Relaxed: this thread alone writes it, and what the step does after it comes
+        // after it, for each thread that learns of that.
+        let before = self.incarnation.load(Ordering::Relaxed);
+        self.incarnation.store(before | FINISHES, Ordering::Relaxed);
     }
 
     /// Whether a notice of a shutdown would be no news: a step has been shown the request to
@@ -516,7 +577,9 @@ impl<T> State<T> {
     pub(crate) fn is_prepared_for_shutdown(&self) -> bool {
         let marks = self.marks();
         let is_left_alone = marks & SHUTDOWN != 0 && marks & CANCELLED == 0;
-        marks & FINISHES != 0 || is_left_alone
+        // Ordering: Relaxed: as where it is set.
+        let finishes = self.incarnation.load(Ordering::Relaxed) & FINISHES != 0;
+        finishes || is_left_alone
     }
 
     /// Whether the process has been told of the shutdown, or is being told.
@@ -534,10 +597,11 @@ impl<T> State<T> {
 
     /// The process has been replaced; by the worker, while `Running`.
     pub(crate) fn count_upgrade(&self) {
-        // Ordering: Relaxed: for display only.
+        // Ordering: Relaxed: for display only, and this thread alone writes it.
         let before = self.incarnation.load(Ordering::Relaxed);
-        self.incarnation
-            .store(before.wrapping_add(1), Ordering::Relaxed);
+        let after = before.wrapping_add(1) & !FINISHES | before & FINISHES;
+        // Ordering: Relaxed, as above.
+        self.incarnation.store(after, Ordering::Relaxed);
     }
 
     fn marks(&self) -> u32 {

@@ -19,6 +19,7 @@ pub(crate) mod hash_key;
 pub(crate) mod here;
 pub(crate) mod ids;
 pub(crate) mod inherited;
+pub(crate) mod interventions;
 pub(crate) mod item;
 pub(crate) mod lent_context;
 pub(crate) mod life;

@@ -21,6 +21,7 @@ use crate::runtime::cell::ProcessCell;
 use crate::runtime::census::Census;
 use crate::runtime::driver::Driver;
 use crate::runtime::extensions::Extensions;
+use crate::runtime::interventions::Interventions;
 use crate::runtime::queues::Queues;
 use crate::runtime::start::Start;
 use crate::runtime::timing::Timing;
@@ -28,13 +29,16 @@ use crate::runtime::token::Token;
 use crate::runtime::worker_slots::WorkerSlots;
 use ganger_deque::Worker;
 use ganger_os::{Pins, Sampler};
-use ganger_proc_api::{HostName, NodeName};
+use ganger_proc_api::{HostName, NodeName, Process};
 use ganger_sync::atomic::AtomicBool;
 use ganger_time::Timers;
 #[cfg(feature = "check")]
 use std::any::Any;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::{Arc, Weak};
+
+/// Is asked of a process between two of its steps.
+pub(crate) type Question = dyn FnOnce(&dyn Process) + Send;
 
 pub(crate) struct Shared {
     pub(crate) host: HostName,
@@ -55,6 +59,7 @@ pub(crate) struct Shared {
     pub(crate) closing_inbox: ClosingInbox<ExitRequest>,
     pub(crate) revoked: Arc<Revoked>,
     pub(crate) cancel_signals: CancelSignals,
+    pub(crate) interventions: Interventions<Token, Box<Question>>,
     /// Whether any process has had values for its children.
     pub(crate) has_inherited: AtomicBool,
     pub(crate) reporting: Reporting,
@@ -139,6 +144,7 @@ impl Shared {
                 closing_inbox: ClosingInbox::new(),
                 revoked: Arc::default(),
                 cancel_signals: CancelSignals::default(),
+                interventions: Interventions::default(),
                 has_inherited: AtomicBool::new(false),
                 reporting: Reporting {
                     backtraces,

@@ -250,6 +250,9 @@ impl ProcessCell {
     pub(crate) fn terminate(self: &Task) -> bool {
         let wake = self.state.terminate(Item::Nudge);
         let is_alive = wake.map(|wake| self.settle_urgent(wake)).is_some();
+        if self.state.is_intervened() {
+            self.release(self.shared.interventions.release(self.id));
+        }
         self.call_back();
         is_alive
     }
@@ -306,10 +309,32 @@ impl ProcessCell {
             rest = item::take_causes(rest, drop);
         }
         self.refuse_waiters();
+        if self.state.is_attended() {
+            self.leave_attendants();
+        }
+        (is_terminated, rest)
+    }
+
+    /// It has ended: whatever watches it, or has asked something of it, is told.
+    #[cold]
+    #[inline(never)]
+    fn leave_attendants(&self) {
         if self.state.is_watched() {
             self.wake_watchers();
         }
-        (is_terminated, rest)
+        if self.state.is_intervened() {
+            self.shared.interventions.forget(self.id);
+        }
+    }
+
+    /// Queues the process of a token that has been taken from the interventions.
+    pub(crate) fn release(&self, token: Option<Token>) {
+        if let Some(token) = token {
+            self.state.release();
+            self.shared.probe.readied(&self.probe);
+            (self.shared.probe).woken(self.id, &self.probe, Wakes::System);
+            self.shared.schedule(token);
+        }
     }
 
     /// Counts messages out of the mailbox: `places` is the sum of their `room::MESSAGE` and

@@ -13,6 +13,7 @@ use crate::base::contain::{contain_and_report, log};
 use crate::runtime::frames::{self, Frame};
 use crate::runtime::shared::Shared;
 use crate::runtime::threads;
+use crate::runtime::token::Token;
 use ganger_sync::fence;
 use std::sync::Arc;
 use std::task::Waker;
@@ -79,9 +80,14 @@ fn is_nothing_left(shared: &Shared) -> bool {
     !shared.has_work()
 }
 
-/// Ends all waits of senders for room. Another thread wakes the waiting senders, because wakers are
-/// users' code, which may not return.
+/// Ends all waits of senders for room, and all suspensions. Another thread wakes the waiting
+/// senders, because wakers are users' code, which may not return.
 pub(crate) fn end_waits(shared: &Arc<Shared>) {
+    for token in shared.interventions.end() {
+        let task = token.into_task();
+        // SAFETY: this thread owns the token, and the process is in no queue.
+        task.release(Some(unsafe { Token::new(&task) }));
+    }
     if shared.rooms.waiters.stop() {
         on_another_thread(shared, "waker", wake_waiters);
     }

@@ -8,6 +8,7 @@ mod catch_up;
 mod conclude;
 pub(crate) mod dispatch;
 pub(crate) mod finish;
+mod intervene;
 pub(crate) mod run;
 mod steps;
 mod upgrade;

@@ -15,6 +15,7 @@ use crate::runtime::shared::Shared;
 use crate::runtime::token::Token;
 use crate::runtime::turn_place::{OffWorker, OnWorker, TurnPlace};
 use crate::turn::finish::{finish, go_on_with_end};
+use crate::turn::intervene::{hold, intervene};
 use ganger_proc_api::{ExitReason, StepOutput};
 use std::mem;
 use std::sync::Arc;
@@ -119,14 +120,19 @@ impl<'a> Runner<'a> {
             dropped::open_first()
         };
         let guard = place.begin(task.pid());
-        let ends = match task.state.begin() {
+        let begin = match task.state.begin() {
+            Begin::Intervene => intervene(shared, &task, counters),
+            begin => begin,
+        };
+        let ends = match begin {
             // The process has ended, and its end goes on.
             Begin::Terminate if task.state.is_closed() => TurnEnd::Goes,
             Begin::Terminate => {
                 self.end = Some(ExitReason::Terminated);
                 TurnEnd::End
             }
-            Begin::Step => {
+            Begin::Stand => TurnEnd::Suspended,
+            Begin::Step | Begin::Intervene => {
                 let turn = Turn {
                     shared,
                     place,
@@ -147,7 +153,7 @@ impl<'a> Runner<'a> {
         let waiting = || unsafe { task.with_core(|core| core.waiting()) };
         let of = || task.about.type_name();
         let next = match ends {
-            TurnEnd::Wait(_) => Next::Waits,
+            TurnEnd::Wait(_) | TurnEnd::Suspended => Next::Waits,
             TurnEnd::Ready | TurnEnd::GivesWay => Next::Queued,
             TurnEnd::End | TurnEnd::Goes => Next::Ends,
         };
@@ -159,7 +165,7 @@ impl<'a> Runner<'a> {
             TurnEnd::Goes => {
                 return go_on_with_end(shared, counters, &task, end, place.queue(), end_turn);
             }
-            TurnEnd::Wait(_) | TurnEnd::Ready | TurnEnd::GivesWay => {
+            TurnEnd::Wait(_) | TurnEnd::Ready | TurnEnd::GivesWay | TurnEnd::Suspended => {
                 end_if_over(shared, &task);
                 match ends {
                     TurnEnd::Wait(waiting) => {
@@ -169,6 +175,7 @@ impl<'a> Runner<'a> {
                         }
                         leave
                     }
+                    TurnEnd::Suspended => hold(shared, &task),
                     _ => task.state.requeue(),
                 }
             }

@@ -41,6 +41,8 @@ pub(super) enum TurnEnd {
     End,
     /// The process had ended before, and its end goes on.
     Goes,
+    /// The process is to stand still.
+    Suspended,
 }
 
 /// The result of a step.

@@ -62,6 +62,8 @@ mod stopping;
 mod stopping_inside;
 mod stress;
 mod stuck_close;
+#[cfg(feature = "observe")]
+mod suspended;
 mod system_send;
 mod taking;
 mod taking_back;

@@ -84,6 +84,7 @@ pub(super) fn state(process: &Process, has_ended: bool, theme: Theme) -> Cell {
             (format!("{name} {}", time(wait.since_ns)), theme.warning())
         }
         (State::Blocked, None) => (format!("blocked {quiet}"), theme.warning()),
+        (State::Suspended, _) => (format!("suspended {quiet}"), theme.warning()),
         (State::Running, _) => (format!("running {quiet}"), theme.good()),
         (state, _) => (format!("{} {quiet}", state.name()), Style::new()),
     };

@@ -61,6 +61,7 @@ pub(super) fn state(state: ProcessState) -> State {
         ProcessState::Running => State::Running,
         ProcessState::Blocked => State::Blocked,
         ProcessState::Idle => State::Idle,
+        ProcessState::Suspended => State::Suspended,
         _ => State::Other,
     }
 }

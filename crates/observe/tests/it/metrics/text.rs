@@ -226,7 +226,7 @@ fn no_label_is_a_pid_and_live_processes_are_counted_by_state_and_type() {
     let states = families[name].values("state");
     assert_eq!(
         states,
-        BTreeSet::from(["ready", "running", "blocked", "idle"])
+        BTreeSet::from(["ready", "running", "blocked", "idle", "suspended"])
     );
     let count = |state| families[name].get(name, &[("scheduler", "live"), ("state", state)]);
     let all: f64 = states.iter().map(|it| count(it)).sum();

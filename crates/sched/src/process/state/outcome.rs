@@ -8,6 +8,10 @@ pub(crate) enum Begin {
     Step,
     /// End it without a step.
     Terminate,
+    /// Look at the interventions first: they say which of the others it is.
+    Intervene,
+    /// End the turn without a step, because the process is to stand still.
+    Stand,
 }
 
 /// The duty of a sender after its push.

@@ -1,0 +1,96 @@
+//! What an operator does to a process beside cancelling and terminating it.
+
+use crate::api::handle::Handle;
+use crate::process::state::ProcessState;
+use crate::runtime::cell::Task;
+use crate::runtime::interventions::{Suspended, Unsuspended};
+use crate::runtime::item::Item;
+use ganger_proc_api::Pid;
+
+/// Why nothing was done to a process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum InterventionError {
+    /// The builder has not allowed it.
+    #[error("this scheduler allows no interventions: build it with `Builder::allow_interventions`")]
+    NotAllowed,
+    /// There is no such process.
+    #[error("can't intervene in {0}: no live process of this scheduler has that PID")]
+    NotFound(Pid),
+    /// The scheduler stops.
+    #[error("the scheduler stops, and no process of it stands still any more")]
+    Stopping,
+}
+
+/// What an operator does to a process, where
+/// [`Builder::allow_interventions`](crate::Builder::allow_interventions) allows it.
+impl Handle {
+    /// Whether the scheduler was built to allow interventions.
+    #[must_use]
+    pub fn allows_interventions(&self) -> bool {
+        self.shared.config.interventions
+    }
+
+    /// Has the process take no steps until [`resume`](Self::resume). Never blocks.
+    ///
+    /// A turn that has begun goes on to its end. The answer says whether the process stands
+    /// already, and so does the answer of another call, which changes nothing.
+    ///
+    /// The process keeps its mailbox, its commands and its links. Messages, completions, notices
+    /// and a request to cancel wait in their order, within the limits of the mailbox. Terminating
+    /// the process ends it at once. When the scheduler stops, all processes take steps again.
+    ///
+    /// ```
+    /// use ganger_proc_api::{BoxError, actor_fn};
+    /// use ganger_sched::{ProcessState, Scheduler, Suspended};
+    ///
+    /// let scheduler = Scheduler::builder().allow_interventions().start()?;
+    /// let counter = scheduler.spawn(actor_fn(|_, _: u64, out| Ok(out.done(()))))?;
+    /// while scheduler.suspend(counter.pid())? != Suspended::Stands {
+    ///     std::thread::yield_now();
+    /// }
+    /// counter.send(7)?;
+    /// let state = scheduler.process(counter.pid()).map(|it| it.state);
+    /// assert_eq!(state, Some(ProcessState::Suspended));
+    /// assert!(scheduler.resume(counter.pid())?);
+    /// counter.wait();
+    /// # Ok::<(), BoxError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`InterventionError`].
+    pub fn suspend(&self, pid: Pid) -> Result<Suspended, InterventionError> {
+        let task = self.intervened(pid)?;
+        let suspended = (self.shared.interventions).suspend(task.id, || task.state.intervene());
+        let (suspended, owes_nudge) = suspended.map_err(|error| match error {
+            Unsuspended::Stops => InterventionError::Stopping,
+            Unsuspended::Ended => InterventionError::NotFound(pid),
+        })?;
+        if owes_nudge {
+            // One that ends meanwhile needs none.
+            let _has_ended = task.push(Item::Nudge);
+        }
+        Ok(suspended)
+    }
+
+    /// Lets the process take steps again. Returns whether it was suspended.
+    ///
+    /// # Errors
+    /// [`InterventionError`].
+    pub fn resume(&self, pid: Pid) -> Result<bool, InterventionError> {
+        let task = self.intervened(pid)?;
+        let (was_suspended, token) = self.shared.interventions.resume(task.id);
+        task.release(token);
+        Ok(was_suspended)
+    }
+
+    /// The process that is intervened in.
+    fn intervened(&self, pid: Pid) -> Result<Task, InterventionError> {
+        if !self.allows_interventions() {
+            return Err(InterventionError::NotAllowed);
+        }
+        let task = self.shared.find(pid);
+        let alive = task.filter(|it| it.state.snapshot().state() != ProcessState::Complete);
+        alive.ok_or(InterventionError::NotFound(pid))
+    }
+}

@@ -1,0 +1,59 @@
+//! A worker's look at what is asked of its process, before a step: see `runtime/interventions.rs`.
+
+use crate::base::contain::contain_and_report;
+use crate::base::stats::Counters;
+use crate::process::state::{Begin, Leave};
+use crate::runtime::cell::Task;
+use crate::runtime::interventions::Next;
+use crate::runtime::shared::Shared;
+use crate::runtime::token::Token;
+
+/// Answers questions, and says how the turn begins. For the owner of the run token.
+#[cold]
+#[inline(never)]
+pub(super) fn intervene(shared: &Shared, task: &Task, counters: &Counters) -> Begin {
+    loop {
+        if task.state.is_terminating() {
+            return Begin::Terminate;
+        }
+        let clear = || task.state.end_interventions();
+        match shared.interventions.next(task.id, clear) {
+            Next::Step => return Begin::Step,
+            Next::Stay => return Begin::Stand,
+            Next::Answer(questions) => {
+                for question in questions {
+                    // SAFETY: this thread owns the run token.
+                    let ask = || unsafe {
+                        task.with_core(|core| {
+                            if let Some(process) = &core.process {
+                                question(&**process);
+                            }
+                        })
+                    };
+                    contain_and_report("question between steps", task.pid(), counters, ask);
+                }
+            }
+        }
+    }
+}
+
+/// Leaves the run token of a process that stands still, unless something has come meanwhile. For
+/// its owner, at the end of a turn.
+#[cold]
+#[inline(never)]
+pub(super) fn hold(shared: &Shared, task: &Task) -> Leave {
+    // SAFETY: the process has not been parked: this thread still owns the token.
+    let token = unsafe { Token::new(task) };
+    let stays = || {
+        let stays = !task.state.is_terminating();
+        if stays {
+            task.state.suspend();
+        }
+        stays
+    };
+    match shared.interventions.hold(task.id, token, stays) {
+        Ok(()) => Leave::Parked,
+        // It is this thread's again, and the process is queued by its caller.
+        Err(_) => task.state.requeue(),
+    }
+}
