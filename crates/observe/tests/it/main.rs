@@ -10,6 +10,7 @@ mod dumps;
 #[cfg(feature = "serve")]
 mod endpoint;
 #[cfg(feature = "observer")]
+mod interventions;
 mod life;
 #[cfg(any(feature = "metrics", feature = "serve"))]
 mod metrics;

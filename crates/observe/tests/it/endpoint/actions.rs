@@ -1,15 +1,17 @@
 //! What the endpoint does to processes, and where it refuses to.
 
 use super::support::{Answer, ask, get, until};
-use ganger_observe::api::{Acted, Action, Processes};
+use ganger_observe::api::{Acted, Action, Processes, State};
 use ganger_observe::{Endpoint, Serve, ServeError, serve};
 use ganger_proc_api::{ExitReason, Pid, actor_fn, process_fn};
-use ganger_sched::{ProcessHandle, Scheduler};
+use ganger_sched::{ProcessHandle, ProcessState, Scheduler};
 use ganger_supervise::Supervisor;
+use std::sync::mpsc;
 
 const TOKEN: &str = "0123456789abcdef";
 const BEARER: &str = "authorization: Bearer 0123456789abcdef";
-const ACTIONS: [&str; 2] = ["cancel", "terminate"];
+const ENDS: [&str; 2] = ["cancel", "terminate"];
+const ACTIONS: [&str; 5] = ["cancel", "terminate", "suspend", "resume", "restart"];
 
 /// A process that takes messages until something ends it.
 fn spawn(scheduler: &Scheduler) -> ProcessHandle<u64> {
@@ -18,7 +20,8 @@ fn spawn(scheduler: &Scheduler) -> ProcessHandle<u64> {
 }
 
 fn scheduler() -> Scheduler {
-    Scheduler::builder().workers(1).start().unwrap()
+    let builder = Scheduler::builder().workers(1).allow_interventions();
+    builder.start().unwrap()
 }
 
 fn start(serve: Serve, scheduler: &Scheduler) -> Endpoint {
@@ -52,6 +55,7 @@ fn goes_on(process: &ProcessHandle<u64>, scheduler: &Scheduler) {
 fn is_untouched(pid: Pid, scheduler: &Scheduler) {
     let info = scheduler.process(pid).unwrap();
     assert!(!info.is_cancelled && !info.is_terminating, "{info:?}");
+    assert_ne!(info.state, ProcessState::Suspended);
 }
 
 // pins: V2
@@ -69,7 +73,7 @@ fn an_endpoint_that_acts_needs_a_token_on_loopback_too() {
 fn a_cancelled_and_a_terminated_process_end() {
     let scheduler = scheduler();
     let endpoint = acting(&scheduler);
-    for (name, action) in ACTIONS.into_iter().zip([Action::Cancel, Action::Terminate]) {
+    for (name, action) in ENDS.into_iter().zip([Action::Cancel, Action::Terminate]) {
         let process = spawn(&scheduler);
         let other = spawn(&scheduler);
         let pid = process.pid();
@@ -79,6 +83,8 @@ fn a_cancelled_and_a_terminated_process_end() {
             scheduler: 1,
             pid: pid.to_string(),
             action,
+            stands: None,
+            successor: None,
         };
         assert_eq!(acted, expected);
         let end = process.wait();
@@ -229,5 +235,96 @@ fn a_supervisor_starts_a_terminated_child_again_and_a_cancelled_one_not() {
     });
     assert_eq!(tree.child("child"), None);
     assert_eq!(get(&endpoint, "/healthz").status, 200);
+    tree.stop();
+}
+
+// pins: V18
+#[test]
+fn a_process_is_suspended_and_resumed() {
+    let scheduler = scheduler();
+    let endpoint = acting(&scheduler);
+    let process = spawn(&scheduler);
+    let pid = process.pid();
+    let post = |action| -> Acted { post(&endpoint, &path(pid, action), &[BEARER]).json() };
+    let suspended = post("suspend");
+    assert_eq!(suspended.action, Action::Suspend);
+    assert_eq!(suspended.stands, Some(true));
+    assert_eq!(post("suspend").stands, Some(true));
+    let shown = |filter: &str| {
+        let path = format!("/api/v1/processes?filter={filter}");
+        ask(&endpoint, "GET", &path, &[BEARER]).json::<Processes>()
+    };
+    let suspended = shown("state:suspended");
+    assert_eq!(suspended.matched, 1);
+    assert_eq!(suspended.processes[0].state, State::Suspended);
+    assert_eq!(suspended.processes[0].pid, pid.to_string());
+    let resumed = post("resume");
+    assert_eq!((resumed.action, resumed.stands), (Action::Resume, None));
+    assert_eq!(post("resume").action, Action::Resume);
+    goes_on(&process, &scheduler);
+    assert_eq!(shown("state:suspended").matched, 0);
+}
+
+// pins: V18
+#[test]
+fn a_process_that_runs_is_said_to_stand_later() {
+    let scheduler = scheduler();
+    let endpoint = acting(&scheduler);
+    let (runs, goes_on) = (mpsc::channel(), mpsc::channel::<()>());
+    let (is_on, may) = (runs.0, std::sync::Mutex::new(goes_on.1));
+    let busy = actor_fn(move |_, _: u64, _| {
+        is_on.send(())?;
+        Ok(may.lock().unwrap().recv()?)
+    });
+    let busy = scheduler.spawn(busy).unwrap();
+    busy.send(7).unwrap();
+    runs.1.recv().unwrap();
+    let suspend = || -> Acted { post(&endpoint, &path(busy.pid(), "suspend"), &[BEARER]).json() };
+    assert_eq!(suspend().stands, Some(false));
+    goes_on.0.send(()).unwrap();
+    assert_eq!(suspend().stands, Some(true));
+}
+
+// pins: V18
+#[test]
+fn a_scheduler_that_allows_no_interventions_has_none_suspended() {
+    let scheduler = Scheduler::builder().workers(1).start().unwrap();
+    let endpoint = acting(&scheduler);
+    let process = spawn(&scheduler);
+    for action in ["suspend", "resume"] {
+        let path = path(process.pid(), action);
+        post(&endpoint, &path, &[BEARER]).refuses(403, "`Builder::allow_interventions`");
+    }
+    goes_on(&process, &scheduler);
+}
+
+// pins: V18
+#[test]
+fn a_child_is_restarted_by_its_supervisor() {
+    let scheduler = scheduler();
+    let endpoint = acting(&scheduler);
+    let child = || actor_fn(|_, (): (), _| Ok(()));
+    let tree = Supervisor::one_for_one()
+        .child("first", child)
+        .child("second", child);
+    let tree = tree.start(&scheduler).unwrap();
+    let child = |name: &str| tree.child(name).unwrap();
+    let (first, second) = (child("first"), child("second"));
+    let restarted: Acted = post(&endpoint, &path(first, "restart"), &[BEARER]).json();
+    assert_eq!(restarted.pid, first.to_string());
+    assert_ne!(child("first"), first);
+    let successor = Some(child("first").to_string());
+    assert_eq!(
+        (restarted.action, restarted.successor),
+        (Action::Restart, successor)
+    );
+    assert_eq!(child("second"), second);
+    assert_eq!(tree.children()[0].restarts, 0, "it has not failed");
+    let alone = spawn(&scheduler);
+    for pid in [alone.pid(), tree.pid()] {
+        let path = path(pid, "restart");
+        post(&endpoint, &path, &[BEARER]).refuses(409, "no supervisor has that process");
+    }
+    goes_on(&alone, &scheduler);
     tree.stop();
 }

@@ -1,0 +1,3 @@
+//! Processes that stand still, in simulations.
+
+mod simulated;
