@@ -14,7 +14,7 @@
 //! 5. Each action is an event of `tracing`, for the log.
 
 use super::answer::{self, Answer, Refused, refused};
-use super::limits::{HAPPEN, LOOK};
+use super::limits::{HAPPEN, LOOK, LOOKS};
 use super::process;
 use super::site::Site;
 use crate::api::{Acted, Action, VERSION};
@@ -75,7 +75,7 @@ pub(super) async fn act(
 
 /// Whether the process stands, within a moment.
 async fn suspend(cx: &Cx, scheduler: &Handle, pid: Pid) -> Result<bool, Refused> {
-    let mut looks = HAPPEN.div_duration_f32(LOOK) as u32;
+    let mut looks = LOOKS;
     while scheduler.suspend(pid).map_err(not_allowed)? != Suspended::Stands {
         // An error: the endpoint is about to end.
         if looks == 0 || cx.sleep(LOOK).await.is_err() {

@@ -30,9 +30,12 @@ pub(super) const REQUEST: Duration = Duration::from_secs(5);
 pub(super) const MAKE: Duration = Duration::from_secs(10);
 
 /// The time for an action to take effect, before its answer says that it has not yet.
-pub(super) const HAPPEN: Duration = Duration::from_secs(1);
+pub(super) const HAPPEN: Duration = LOOK.saturating_mul(LOOKS);
 
-/// The time until the next look whether it has.
+/// The looks whether it has.
+pub(super) const LOOKS: u32 = 200;
+
+/// The time until the next look.
 pub(super) const LOOK: Duration = Duration::from_millis(5);
 
 /// The time of a profile.

@@ -11,6 +11,7 @@ mod dumps;
 mod endpoint;
 #[cfg(feature = "observer")]
 mod interventions;
+#[cfg(feature = "observer")]
 mod life;
 #[cfg(any(feature = "metrics", feature = "serve"))]
 mod metrics;

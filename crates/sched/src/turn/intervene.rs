@@ -3,7 +3,7 @@
 use crate::base::contain::contain_and_report;
 use crate::base::stats::Counters;
 use crate::process::state::{Begin, Leave};
-use crate::runtime::cell::Task;
+use crate::runtime::cell::{Core, Task};
 use crate::runtime::interventions::Next;
 use crate::runtime::shared::Shared;
 use crate::runtime::token::Token;
@@ -22,14 +22,13 @@ pub(super) fn intervene(shared: &Shared, task: &Task, counters: &Counters) -> Be
             Next::Stay => return Begin::Stand,
             Next::Answer(questions) => {
                 for question in questions {
-                    // SAFETY: this thread owns the run token.
-                    let ask = || unsafe {
-                        task.with_core(|core| {
-                            if let Some(process) = &core.process {
-                                question(&**process);
-                            }
-                        })
+                    let ask = |core: &mut Core| {
+                        if let Some(process) = &core.process {
+                            question(&**process);
+                        }
                     };
+                    // SAFETY: this thread owns the run token.
+                    let ask = || unsafe { task.with_core(ask) };
                     contain_and_report("question between steps", task.pid(), counters, ask);
                 }
             }

@@ -1,7 +1,7 @@
 //! Hands that suspend and resume at any move of a simulation.
 
 use ganger_proc_api::{Pid, actor_fn};
-use ganger_sched::{Address, ProcessHandle, Suspended};
+use ganger_sched::{Address, ContextExt as _, ProcessHandle, Suspended};
 use ganger_sim::{Faults, Rt, Sim};
 use std::cell::Cell;
 use std::rc::Rc;
@@ -26,7 +26,7 @@ impl Watched {
         let actor = actor_fn(move |ctx, number: u64, _| {
             takes.lock().unwrap().push(number);
             if number < MESSAGES {
-                let own: Address<u64> = ctx.address();
+                let own: Address<u64> = ctx.address()?;
                 own.send(number + MESSAGES)?;
             }
             Ok(())
