@@ -3,12 +3,10 @@
 //! A supervisor enters the table when it begins, and leaves it at its end, by its exit action. The
 //! table keeps no supervisor, and none of its children.
 
-use crate::child::ChildRef;
-use crate::driver::{Kind, Order, asker, refused};
 use crate::view::{ChildInfo, View};
 use ganger_proc_api::Pid;
+use ganger_sched::Handle;
 use ganger_sched::internal::HandleInternals as _;
-use ganger_sched::{Call, Handle};
 use ganger_sync::sync::{Mutex, lock};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
@@ -65,35 +63,6 @@ pub fn supervisors(scheduler: &Handle) -> Vec<SupervisorInfo> {
         })
     };
     all.into_iter().filter_map(info).collect()
-}
-
-/// Asks the supervisor of a process to stop it and to start another one in its place, as
-/// [`Tree::restart_child`](crate::Tree::restart_child) does: the answer is the PID of the new
-/// process. `None` where no running supervisor of that scheduler has the process as its child.
-///
-/// ```
-/// use ganger_proc_api::{BoxError, process_fn};
-/// use ganger_sched::Scheduler;
-/// use ganger_supervise::{Supervisor, restart};
-///
-/// let scheduler = Scheduler::start_default()?;
-/// let tree = Supervisor::one_for_one()
-///     .child("idle", || process_fn(|_, _, _| Ok(())))
-///     .start(&scheduler)?;
-/// let first = tree.child("idle").unwrap();
-/// let second = restart(&scheduler, first).unwrap().wait()?;
-/// assert_eq!(tree.child("idle"), Some(second));
-/// assert_ne!(first, second);
-/// assert!(restart(&scheduler, tree.pid()).is_none()); // No supervisor is above this one.
-/// # Ok::<(), BoxError>(())
-/// ```
-#[must_use]
-pub fn restart(scheduler: &Handle, child: Pid) -> Option<Call<Pid>> {
-    let has_child = |it: &SupervisorInfo| it.children.iter().any(|it| it.pid == Some(child));
-    let supervisor = supervisors(scheduler).into_iter().find(has_child)?;
-    let address = scheduler.address(supervisor.pid)?.typed::<Order>().ok()?;
-    let order = move |reply| Order(Kind::Restart(ChildRef::Pid(child), asker(&reply), reply));
-    Some(address.call_or(order, refused))
 }
 
 /// The supervisor with that process begins.

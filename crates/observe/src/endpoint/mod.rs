@@ -75,7 +75,8 @@ use std::time::Duration;
 /// | `/api/v1/snapshot` | [`Snapshot`], a new one; `?since=` may have the number of the last |
 /// | `/api/v1/processes` | [`Processes`], by a [`ProcessesQuery`] |
 /// | `/api/v1/process/{pid}` | [`Processes`] with a single process; `?scheduler=` says of which |
-/// | `…/{pid}/cancel`, `…/terminate`, `…/suspend`, `…/resume`, `…/restart` | by `POST`, where allowed: [`Acted`] |
+/// | `…/{pid}/cancel`, `…/terminate`, `…/restart` | by `POST`, where allowed: [`Acted`] |
+/// | `…/{pid}/suspend`, `…/{pid}/resume` | as these, where the scheduler allows it, too |
 /// | `/api/v1/groups` | [`Groups`]: processes that are alike |
 /// | `/api/v1/tree` | [`Tree`]: supervisors, and what processes have started |
 /// | `/api/v1/waits` | [`Waits`]: see [`watch_waits`](Serve::watch_waits) |

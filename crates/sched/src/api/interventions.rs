@@ -1,4 +1,4 @@
-//! What an operator does to a process beside cancelling and terminating it.
+//! Acts of an operator on a process, besides cancellation and termination.
 
 use crate::api::handle::Handle;
 use crate::process::state::ProcessState;
@@ -7,14 +7,14 @@ use crate::runtime::interventions::{Suspended, Unsuspended};
 use crate::runtime::item::Item;
 use ganger_proc_api::Pid;
 
-/// Why nothing was done to a process.
+/// Why an intervention is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum InterventionError {
-    /// The builder has not allowed it.
+    /// The builder has not allowed interventions.
     #[error("this scheduler allows no interventions: build it with `Builder::allow_interventions`")]
     NotAllowed,
-    /// There is no such process.
+    /// No live process has the PID.
     #[error("can't intervene in {0}: no live process of this scheduler has that PID")]
     NotFound(Pid),
     /// The scheduler stops.
@@ -22,19 +22,19 @@ pub enum InterventionError {
     Stopping,
 }
 
-/// What an operator does to a process, where
-/// [`Builder::allow_interventions`](crate::Builder::allow_interventions) allows it.
+/// Acts of an operator, where
+/// [`Builder::allow_interventions`](crate::Builder::allow_interventions) allows them.
 impl Handle {
-    /// Whether the scheduler was built to allow interventions.
+    /// Whether the builder has allowed interventions.
     #[must_use]
     pub fn allows_interventions(&self) -> bool {
         self.shared.config.interventions
     }
 
-    /// Has the process take no steps until [`resume`](Self::resume). Never blocks.
+    /// Suspends the process: it takes no steps until [`resume`](Self::resume). Never blocks.
     ///
-    /// A turn that has begun goes on to its end. The answer says whether the process stands
-    /// already, and so does the answer of another call, which changes nothing.
+    /// A running turn goes on to its end. The answer tells whether the process stands already, and
+    /// so does the answer of a second call, without a further effect.
     ///
     /// The process keeps its mailbox, its commands and its links. Messages, completions, notices
     /// and a request to cancel wait in their order, within the limits of the mailbox. Terminating
@@ -67,13 +67,13 @@ impl Handle {
             Unsuspended::Ended => InterventionError::NotFound(pid),
         })?;
         if owes_nudge {
-            // One that ends meanwhile needs none.
+            // A process that ends meanwhile needs no nudge.
             let _has_ended = task.push(Item::Nudge);
         }
         Ok(suspended)
     }
 
-    /// Lets the process take steps again. Returns whether it was suspended.
+    /// Lets the process take steps again. Returns whether the process was suspended.
     ///
     /// # Errors
     /// [`InterventionError`].
@@ -84,7 +84,7 @@ impl Handle {
         Ok(was_suspended)
     }
 
-    /// The process that is intervened in.
+    /// The live process with the PID.
     fn intervened(&self, pid: Pid) -> Result<Task, InterventionError> {
         if !self.allows_interventions() {
             return Err(InterventionError::NotAllowed);

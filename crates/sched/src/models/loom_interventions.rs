@@ -1,9 +1,9 @@
-//! Threads that suspend, resume, ask and terminate, against the worker and a sender.
+//! Suspenders, resumers, askers and terminators, against the worker and a sender.
 //!
-//! A thread that has to queue the process runs it at once. Checked in every interleaving:
+//! A thread with the duty to queue the process runs it at once. Checked in every interleaving:
 //! - One runner at a time; a terminated process ends once, suspended or not.
-//! - A process that was resumed, or whose scheduler stops, has taken all messages in the end.
-//! - A question is answered, also by a process that stands still.
+//! - After a resume, and after a stop, the process takes all messages.
+//! - Each question has its answer, also from a suspended process.
 //! - The end of a process, and a stop, leave nothing in the table.
 
 use crate::process::state::{Begin, Leave, State, Waiting, Wake};
@@ -18,7 +18,7 @@ const ID: u64 = 7;
 
 struct Process {
     state: State<u32>,
-    /// The token of the only process is the unit, and a question a number.
+    /// The unit is the token of the only process, and a number is a question.
     interventions: Interventions<(), u32>,
     core: UnsafeCell<Core>,
 }
@@ -30,7 +30,7 @@ struct Core {
     ends: u32,
 }
 
-// SAFETY: the core is touched by the owner of the run token alone, which is what the model checks.
+// SAFETY: the owner of the run token alone touches the core, as the model checks.
 unsafe impl Sync for Process {}
 // SAFETY: as above.
 unsafe impl Send for Process {}

@@ -80,9 +80,9 @@
 //! and a moment after it is woken. `Complete` is not a phase of its own, but a closed mailbox: a
 //! thread that sees a process as ended can do nothing to it.
 //!
-//! **A suspended process** has its token with the scheduler: see `runtime/interventions.rs`. The
-//! mark `intervened` says that the worker looks there before the next step, and before the process
-//! parks. So the mark is a bit of the looks that a worker takes for `terminate`.
+//! **A suspended process** has its token in a table of the scheduler: see
+//! `runtime/interventions.rs`. The mark `intervened` sends the worker there before the next step,
+//! and before the process parks, in the same looks as `terminate`.
 //!
 //! | mark | set by | decides |
 //! |---|---|---|
@@ -102,6 +102,7 @@
 //! | no | yes | a waker was late with `IS_IN`, and its item is gone: it pushes |
 //! | yes | yes | an item is there or on its way: it does nothing |
 
+mod intervened;
 mod outcome;
 
 pub(crate) use outcome::{Begin, Leave, Waiting, Wake};
@@ -239,40 +240,6 @@ impl<T> State<T> {
         } else {
             Begin::Intervene
         }
-    }
-
-    /// The worker is to look at the interventions before the next step. `false` when the process
-    /// has ended.
-    #[cfg(any(test, feature = "observe"))]
-    #[must_use]
-    pub(crate) fn intervene(&self) -> bool {
-        // Ordering: AcqRel: a worker that reads the mark, or whose nudge comes after it, finds what
-        // it is about under the lock, and a thread that comes after the end finds the process
-        // ended.
-        self.marks.fetch_or(INTERVENED, Ordering::AcqRel) & ENDED == 0
-    }
-
-    /// Whether the worker is to look at the interventions. For a thread that has marked the process
-    /// as terminated or ended, or owns the run token.
-    pub(crate) fn is_intervened(&self) -> bool {
-        self.marks() & INTERVENED != 0
-    }
-
-    /// Nothing is left that the mark is about. Under the lock of what it is about.
-    pub(crate) fn end_interventions(&self) {
-        // Ordering: Relaxed: the lock orders it.
-        self.marks.fetch_and(!INTERVENED, Ordering::Relaxed);
-    }
-
-    /// `Running -> Suspended`, by the worker, which puts the run token aside.
-    pub(crate) fn suspend(&self) {
-        self.enter(SUSPENDED);
-    }
-
-    /// `Suspended -> Ready`, by the thread that has taken the run token back, and queues the
-    /// process.
-    pub(crate) fn release(&self) {
-        self.enter(READY);
     }
 
     /// Whether events wait in the mailbox. For the owner of the token; for other threads a guess.
@@ -533,12 +500,6 @@ impl<T> State<T> {
         // writes.
         let before = self.marks.fetch_or(WATCHED, Ordering::AcqRel);
         before & (CANCELLED | TERMINATE | ENDED) != 0
-    }
-
-    /// Whether the process is watched, or has been intervened in. After
-    /// [`complete`](Self::complete): a thread that is not seen here has seen the end.
-    pub(crate) fn is_attended(&self) -> bool {
-        self.marks() & (WATCHED | INTERVENED) != 0
     }
 
     /// Whether the process has been watched. After [`complete`](Self::complete): a watcher missed

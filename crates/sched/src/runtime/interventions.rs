@@ -1,81 +1,80 @@
-//! What is asked of processes from outside, beside their events: to stand still, or to be looked
-//! into between two steps.
+//! Suspensions of processes, and questions to processes between two steps.
 //!
-//! **Problem.** A process is to take no step for a while, or an operator wants to see its state.
-//! Neither may come in the order of its events, because a mailbox may have millions. A process of
-//! which nothing is asked must not pay for it.
+//! **Problem.** A process must take no step for a while, or an operator asks for its state. The
+//! mailbox may have millions of events before such a request. A process without requests must not
+//! pay for them.
 //!
-//! **Rejected.** A second word in each cell: eight bytes for all processes. An item in the mailbox
-//! that the worker looks for: an item waits behind others, and a suspended process drains nothing.
-//! A lock of the process itself: a worker would hold it in each turn.
+//! **Rejected.** A second word in each cell: eight bytes for all processes. An item in the mailbox:
+//! the item waits behind others, and a suspended process drains nothing. A lock in each process:
+//! the worker would hold it in each turn.
 //!
-//! **Protocol.** One table of a scheduler, under one lock, has the processes of which something is
-//! asked. The mark `intervened` of a process sends its worker there.
-//! 1. *The thread that asks* notes it in the table, and sets the mark under the lock. Then it
-//!    pushes a nudge, so that a process that waits comes by. If the table has the run token of the
-//!    process, the thread takes it and queues the process instead.
-//! 2. *The worker* looks at the mark where it looks at `terminate`: as a turn begins, and before
-//!    the process parks. It answers questions without the lock, until there are no more
-//!    ([`next`](Interventions::next)). When nothing else is asked, it clears the mark under the
+//! **Protocol.** A table of the scheduler, under a lock, has the processes with requests. The mark
+//! `intervened` sends the worker of a process to the table.
+//! 1. *The asking thread* notes the request in the table, and sets the mark under the lock. Then
+//!    the thread pushes a nudge, and so wakes a waiting process. If the table has the run token of
+//!    the process, the thread takes the token and queues the process instead.
+//! 2. *The worker* looks at the mark together with `terminate`: at the begin of a turn, and before
+//!    the process parks. The worker answers questions without the lock, until none is left
+//!    ([`next`](Interventions::next)). After the last request the worker clears the mark under the
 //!    lock, and steps.
-//! 3. *The worker of a process that is to stand still* ends the turn without a step, and leaves the
-//!    run token in the table ([`hold`](Interventions::hold)), unless something has come meanwhile.
-//!    Nothing else has the token then: senders push behind one another, and owe no wake-up.
-//! 4. *The thread that resumes the process*, or *terminates* it, takes the token out and queues the
-//!    process.
-//! 5. *A stop* resumes all, and nothing is suspended after that.
-//! 6. *The end of a process* that has the mark takes its entry out.
+//! 3. *The worker of a suspended process* ends the turn without a step, and leaves the run token in
+//!    the table ([`hold`](Interventions::hold)), unless a request has come meanwhile. Senders then
+//!    push behind one another, and owe no wake-up.
+//! 4. *A resumer* and *a terminator* take the token out, and queue the process.
+//! 5. *A stop* resumes all processes, and suspensions are refused from then on.
+//! 6. *The end of a process* with the mark takes its entry out.
 //!
-//! **Why the process does not stand for ever.** The token is put there under the lock, after a look
-//! at what is asked and at `terminate`. A thread that resumes changes that under the lock, so it
-//! comes before that look, which sees it, or finds the token. A terminator marks the process before
-//! it takes the lock: the same holds. If a terminator does not see `intervened`, the worker that
-//! sees it sees `terminate` as well, because both are bits of one word.
+//! **Why no process stands for ever.** The worker leaves the token under the lock, after a look at
+//! the request and at `terminate`. A resumer changes the request under the lock: before the
+//! worker's look, which then sees the change, or later, and then finds the token. A terminator
+//! marks the process before it takes the lock, so the same holds. A terminator that does not see
+//! `intervened` comes before the mark: then the worker sees `terminate` with `intervened`, because
+//! both are bits of the same word.
 
 use ganger_sync::sync::{Mutex, lock};
 use std::collections::BTreeMap;
 use std::mem;
 
-/// What is asked of the processes of a scheduler, whose run tokens are of the type `T`, with
-/// questions of the type `Q`.
+/// The requests to the processes of a scheduler, with run tokens of the type `T` and questions of
+/// the type `Q`.
 pub(crate) struct Interventions<T, Q>(Mutex<Table<T, Q>>);
 
 struct Table<T, Q> {
     /// By the numbers of processes, so that a simulation repeats.
     entries: BTreeMap<u64, Entry<T, Q>>,
-    /// The scheduler stops.
+    /// Whether the scheduler stops.
     is_over: bool,
 }
 
 struct Entry<T, Q> {
     is_suspended: bool,
-    /// Of a process that stands still.
+    /// The run token of a standing process.
     token: Option<T>,
     questions: Vec<Q>,
 }
 
-/// Whether a process that is to stand still does so.
+/// How far the suspension of a process has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Suspended {
-    /// It takes no step until it is resumed.
+    /// The process takes no step until a resume.
     Stands,
-    /// It is in its turn, or in a queue, and stands when the turn ends or would begin. Another call
-    /// of [`Handle::suspend`](crate::Handle::suspend) says whether it does.
+    /// The process is in its turn, or in a queue, and stands at the end of the turn, or in place of
+    /// it. Another call of [`Handle::suspend`](crate::Handle::suspend) tells the progress.
     Soon,
 }
 
-/// Why a process is not to stand still.
+/// Why a suspension is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Unsuspended {
     Stops,
     Ended,
 }
 
-/// What a worker does next about its process.
+/// The worker's next act for its process.
 #[must_use]
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Next<Q> {
-    /// Answer these.
+    /// Answer these questions.
     Answer(Vec<Q>),
     /// End the turn without a step, and leave the token.
     Stay,
@@ -103,8 +102,8 @@ impl<T, Q> Default for Entry<T, Q> {
 }
 
 impl<T, Q> Interventions<T, Q> {
-    /// Has the process stand still. `mark` marks it, and says whether it lives. The flag says
-    /// whether the caller owes a nudge.
+    /// Suspends the process. `mark` marks the process, and tells whether the process lives. The
+    /// flag tells whether the caller owes a nudge.
     #[cfg(any(test, feature = "observe"))]
     pub(crate) fn suspend(
         &self,
@@ -131,8 +130,8 @@ impl<T, Q> Interventions<T, Q> {
         Ok((Suspended::Soon, true))
     }
 
-    /// Lets the process step again. Whether it was to stand still, and its token, which the caller
-    /// queues.
+    /// Ends a suspension. Tells whether the process was suspended, and gives its token, for the
+    /// caller to queue.
     #[cfg(any(test, feature = "observe"))]
     pub(crate) fn resume(&self, process: u64) -> (bool, Option<T>) {
         let mut table = lock(&self.0);
@@ -143,9 +142,8 @@ impl<T, Q> Interventions<T, Q> {
         (was_suspended, entry.token.take())
     }
 
-    /// Has a question answered between two steps. `mark` is as that of
-    /// [`suspend`](Self::suspend). Returns the token, which the caller queues; without one it owes
-    /// a nudge.
+    /// Asks a question between two steps. `mark` is as in [`suspend`](Self::suspend). Returns the
+    /// token, for the caller to queue; without a token the caller owes a nudge.
     ///
     /// # Errors
     /// Gives the question back when the process has ended.
@@ -166,7 +164,7 @@ impl<T, Q> Interventions<T, Q> {
         Ok(entry.token.take())
     }
 
-    /// What the worker of a marked process does next. `clear` takes the mark back.
+    /// The next act of the worker of a marked process. `clear` takes the mark back.
     pub(crate) fn next(&self, process: u64, clear: impl FnOnce()) -> Next<Q> {
         let mut table = lock(&self.0);
         let Some(entry) = table.entries.get_mut(&process) else {
@@ -184,9 +182,8 @@ impl<T, Q> Interventions<T, Q> {
         Next::Step
     }
 
-    /// The worker leaves the token here. `stays` says that the process is to stand still, and is
-    /// called under the lock, if nothing else is asked; when it returns `false` the token comes
-    /// back.
+    /// Leaves the token of a suspended process here. `stays` is called under the lock, where no
+    /// other request has come. When `stays` returns `false`, the token comes back.
     pub(crate) fn hold(
         &self,
         process: u64,
@@ -203,20 +200,19 @@ impl<T, Q> Interventions<T, Q> {
         }
     }
 
-    /// The token of a process that is to take no further step, if it stands. The caller queues it.
+    /// Takes the token of a terminated process out, for the caller to queue.
     pub(crate) fn release(&self, process: u64) -> Option<T> {
         lock(&self.0).entries.get_mut(&process)?.token.take()
     }
 
-    /// The process has ended. What was asked is dropped.
+    /// Drops the requests to an ended process.
     pub(crate) fn forget(&self, process: u64) {
         let forgotten = lock(&self.0).entries.remove(&process);
-        // Without the lock: it calls others' code.
+        // Without the lock, because the drop calls users' code.
         drop(forgotten);
     }
 
-    /// The scheduler stops: all processes step again. Returns their tokens, which the caller
-    /// queues.
+    /// Ends all suspensions, for a stop. Returns the tokens, for the caller to queue.
     pub(crate) fn end(&self) -> Vec<T> {
         let mut table = lock(&self.0);
         table.is_over = true;

@@ -37,7 +37,7 @@ use std::any::Any;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::{Arc, Weak};
 
-/// Is asked of a process between two of its steps.
+/// A question to a process between two steps.
 pub(crate) type Question = dyn FnOnce(&dyn Process) + Send;
 
 pub(crate) struct Shared {

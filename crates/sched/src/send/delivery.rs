@@ -315,7 +315,7 @@ impl ProcessCell {
         (is_terminated, rest)
     }
 
-    /// It has ended: whatever watches it, or has asked something of it, is told.
+    /// Tells the watchers of the end, and drops the requests.
     #[cold]
     #[inline(never)]
     fn leave_attendants(&self) {
@@ -327,7 +327,7 @@ impl ProcessCell {
         }
     }
 
-    /// Queues the process of a token that has been taken from the interventions.
+    /// Queues the process with its token out of the interventions.
     pub(crate) fn release(&self, token: Option<Token>) {
         if let Some(token) = token {
             self.state.release();

@@ -1,4 +1,4 @@
-//! A worker's look at what is asked of its process, before a step: see `runtime/interventions.rs`.
+//! A worker's look at the requests to its process, before a step: see `runtime/interventions.rs`.
 
 use crate::base::contain::contain_and_report;
 use crate::base::stats::Counters;
@@ -8,7 +8,7 @@ use crate::runtime::interventions::Next;
 use crate::runtime::shared::Shared;
 use crate::runtime::token::Token;
 
-/// Answers questions, and says how the turn begins. For the owner of the run token.
+/// Answers questions, and returns how the turn begins. For the owner of the run token.
 #[cold]
 #[inline(never)]
 pub(super) fn intervene(shared: &Shared, task: &Task, counters: &Counters) -> Begin {
@@ -36,8 +36,8 @@ pub(super) fn intervene(shared: &Shared, task: &Task, counters: &Counters) -> Be
     }
 }
 
-/// Leaves the run token of a process that stands still, unless something has come meanwhile. For
-/// its owner, at the end of a turn.
+/// Leaves the run token of a suspended process, unless a request has come meanwhile. For its owner,
+/// at the end of a turn.
 #[cold]
 #[inline(never)]
 pub(super) fn hold(shared: &Shared, task: &Task) -> Leave {
@@ -52,7 +52,7 @@ pub(super) fn hold(shared: &Shared, task: &Task) -> Leave {
     };
     match shared.interventions.hold(task.id, token, stays) {
         Ok(()) => Leave::Parked,
-        // It is this thread's again, and the process is queued by its caller.
+        // This thread has the token again, and the caller queues the process.
         Err(_) => task.state.requeue(),
     }
 }

@@ -41,7 +41,7 @@ pub(super) enum TurnEnd {
     End,
     /// The process had ended before, and its end goes on.
     Goes,
-    /// The process is to stand still.
+    /// The process is suspended.
     Suspended,
 }
 

@@ -8,9 +8,9 @@ pub(crate) enum Begin {
     Step,
     /// End it without a step.
     Terminate,
-    /// Look at the interventions first: they say which of the others it is.
+    /// Look at the interventions first: they decide between the other variants.
     Intervene,
-    /// End the turn without a step, because the process is to stand still.
+    /// End the turn without a step: the process is suspended.
     Stand,
 }
 
