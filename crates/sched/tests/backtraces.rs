@@ -1,4 +1,4 @@
-//! Where steps are that keep others waiting, as reports say it.
+//! The places of steps that keep others waiting, in reports.
 #![cfg(all(
     target_os = "linux",
     any(target_arch = "x86_64", target_arch = "aarch64"),
@@ -27,7 +27,7 @@ fn see(event: &Event<'_>) {
     assert!(!text.contains("pid={panics|"), "on purpose: subscriber");
 }
 
-/// A scheduler with one worker, whose reports the subscriber sees, one for each long step.
+/// A scheduler with one worker, whose reports the subscriber sees, a report for each long step.
 fn started(host: &str, set: impl Fn(Builder) -> Builder) -> Scheduler {
     static SUBSCRIBES: Once = Once::new();
     SUBSCRIBES.call_once(|| {
@@ -42,8 +42,7 @@ fn started(host: &str, set: impl Fn(Builder) -> Builder) -> Scheduler {
     scheduler
 }
 
-/// Runs a step that lasts until it has been reported. Returns the report, and what is known of the
-/// step.
+/// Runs a step that lasts until it has been reported. Returns the report, and the step's record.
 fn long_step(scheduler: &Scheduler, lasts: fn(&AtomicBool)) -> (String, LongStep) {
     let (began, is_over) = (Arc::<AtomicBool>::default(), Arc::<AtomicBool>::default());
     let long = {
@@ -74,7 +73,7 @@ fn long_step(scheduler: &Scheduler, lasts: fn(&AtomicBool)) -> (String, LongStep
     (report().unwrap(), steps.last().unwrap().clone())
 }
 
-/// As [`long_step`], until there is a backtrace: a thread that is not given a processor in time has
+/// As [`long_step`], until the report has a backtrace: a thread that gets no processor in time has
 /// none.
 fn with_backtrace(scheduler: &Scheduler, lasts: fn(&AtomicBool)) -> (String, LongStep) {
     let mut steps = (0..200).map(|_| long_step(scheduler, lasts));
@@ -100,7 +99,7 @@ fn computes_on_purpose(is_over: &AtomicBool) {
     }
 }
 
-/// A call of the system's, which the standard library would begin again.
+/// A system call that the standard library would restart.
 #[inline(never)]
 fn reads_on_purpose(is_over: &AtomicBool) {
     use std::io::Write;
@@ -114,7 +113,7 @@ fn reads_on_purpose(is_over: &AtomicBool) {
             writer.write_all(&[7]).unwrap();
         });
         let mut byte = 0_u8;
-        // SAFETY: there is room for one byte.
+        // SAFETY: the buffer has room for a byte.
         let read = unsafe { libc::read(reader.as_raw_fd(), (&raw mut byte).cast(), 1) };
         assert_eq!((read, byte), (1, 7), "a signal ends no read");
     });
@@ -202,7 +201,7 @@ fn a_signal_that_is_somebody_elses_is_refused() {
     assert!(matches!(error, BuildError::SignalTaken { signal: it } if it == signal));
     let error = with_signal(libc::SIGUSR1).build().unwrap_err();
     assert!(matches!(error, BuildError::OutOfRange { .. }));
-    // Several schedulers share one.
+    // Several schedulers share a signal.
     let free = libc::SIGRTMIN() + 2;
     let built: Vec<_> = (0..3).map(|_| with_signal(free).build()).collect();
     assert!(built.iter().all(Result::is_ok));

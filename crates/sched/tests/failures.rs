@@ -1,5 +1,4 @@
-//! What is logged of processes that fail, or are forced to end, by a subscriber that sees every
-//! event.
+//! The log of processes that fail, or are forced to end, by a subscriber that sees every event.
 #![cfg(not(ganger_loom))]
 
 #[path = "it/support/mod.rs"]
@@ -24,7 +23,7 @@ fn see(event: &Event<'_>) {
     SEEN.lock().unwrap().push(text_of(event));
 }
 
-/// The events that have all of these parts in them.
+/// The events with all of these parts.
 fn seen(parts: &[&str]) -> Vec<String> {
     let mut seen = SEEN.lock().unwrap().clone();
     seen.retain(|text| parts.iter().all(|part| text.contains(part)));
@@ -44,7 +43,7 @@ fn started(host: &str, set: impl Fn(Builder) -> Builder) -> Scheduler {
     scheduler
 }
 
-/// The one event about the end of that process.
+/// The only event about the end of the process.
 #[track_caller]
 fn end_of(pid: Pid) -> String {
     let pid = format!("pid={pid};");
@@ -115,7 +114,7 @@ fn a_process_that_fails_says_why_and_is_reported_when_its_handle_is_dropped() {
     }
 }
 
-/// The one report about that process.
+/// The only report about the process.
 #[track_caller]
 fn report_of(pid: Pid) -> String {
     let pid = format!("pid={pid};");
@@ -149,7 +148,7 @@ fn a_failure_that_is_reported_is_no_warning_besides_and_the_stop_has_the_count()
     assert_eq!(seen(&["DEBUG", "{counted|", "how=\"failed\";"]).len(), 100);
     let reports = seen(&["ERROR", "{counted|", "failed, and no process monitors it"]);
     assert!(reports[0].contains("left_out=0;"), "{}", reports[0]);
-    // On a slow machine there is more than one line.
+    // On a slow machine the log has more than one line.
     let left_out = |text: &String| -> u64 {
         let (_, rest) = text.split_once("left_out=").unwrap();
         rest.split_once(';').unwrap().0.parse().unwrap()
@@ -266,7 +265,7 @@ fn a_stop_names_the_first_processes_that_it_has_forced() {
     let named = |process: &&ganger_sched::ProcessHandle| {
         warnings[0].contains(&format!("{} stays", process.pid()))
     };
-    // The warning does not count the processes that have not been closed yet.
+    // The warning leaves out the processes still to be closed.
     let ended = report.forced - report.closing;
     let expected = ended.min(8)..=8;
     assert!(
@@ -287,7 +286,7 @@ fn a_stop_that_forces_nobody_warns_of_nothing() {
     assert_eq!(seen(&["WARN", "forced=0;"]), [] as [String; 0]);
 }
 
-/// Goes on until its first step is that long ago. Some of its steps have a command answered.
+/// Continues until its first step is `left` behind. Some of its steps have a command answered.
 struct Spins {
     left: u32,
     asks_at_each: u32,

@@ -1,4 +1,4 @@
-//! The example that makes a crowd of idle processes, with a small crowd; and what it would say.
+//! The example with a crowd of idle processes, with a small crowd; and its complaints.
 #![cfg(not(ganger_loom))]
 
 #[path = "../examples/idle_crowd.rs"]
@@ -18,8 +18,8 @@ const START: Used = Used {
     resident: Some(2 << 30),
 };
 
-/// What the example says of a thousand processes, which may have a hundred bytes each on the heap
-/// and two hundred resident.
+/// The complaint of the example about a thousand processes, with limits of a hundred bytes each on
+/// the heap and two hundred resident.
 fn said(heap: u64, resident: Option<u64>) -> Option<String> {
     let used = Used {
         heap: START.heap + heap,

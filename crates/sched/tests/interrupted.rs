@@ -11,7 +11,7 @@ use std::sync::mpsc::channel;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Signals are the whole program's: one test at a time.
+/// Signals are the whole program's: a single test at a time.
 static ALONE: Mutex<()> = Mutex::new(());
 
 const HOUR: Duration = Duration::from_secs(3_600);
@@ -75,7 +75,7 @@ fn a_second_signal_a_second_later_makes_the_deadline_pass() {
         while handle.process(process.pid()).map(|it| it.state) != Some(ProcessState::Idle) {
             thread::yield_now();
         }
-        // Both are one request.
+        // Both are a single request.
         kill(Signal::INT);
         kill(Signal::TERM);
         let early = is_over.recv_timeout(Duration::from_millis(900));
@@ -124,7 +124,7 @@ fn a_stop_from_elsewhere_ends_the_wait_though_no_worker_returns() {
     let waits = std::sync::Mutex::new(waits);
     let stuck = process_fn(move |_, _, out| {
         entered.send(())?;
-        // It ends when the test has its report.
+        // The step ends when the test has its report.
         let _gone = waits.lock().unwrap().recv();
         out.done(());
         Ok(())

@@ -1,4 +1,4 @@
-//! What processes that stay keep of memory while messages and other processes come and go.
+//! The memory of processes that stay while messages and other processes come and go.
 #![cfg(not(ganger_loom))]
 
 #[path = "memory/bursts.rs"]
@@ -23,7 +23,7 @@ static LIVE: AtomicUsize = AtomicUsize::new(0);
 /// How often the allocator has been asked.
 static ALLOCATED: AtomicUsize = AtomicUsize::new(0);
 
-// SAFETY: what the system's allocator does, and a count.
+// SAFETY: as the system's allocator, with a count.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // Ordering: Relaxed: counts.
@@ -56,7 +56,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// Held by the one test that runs, because the count is the whole program's.
+/// Held by the running test, because the count is the whole program's.
 static ALONE: Mutex<()> = Mutex::new(());
 
 fn alone() -> MutexGuard<'static, ()> {
@@ -78,15 +78,15 @@ impl Process for Idler {
     }
 }
 
-/// How many bytes a process takes that stays, when so many messages are sent between the starts of
-/// any two.
+/// The bytes of a process that stays, when `messages` messages are sent between the starts of any
+/// two.
 fn bytes_each(messages: u64) -> usize {
     const STAY: usize = 2_000;
     let scheduler = start(1);
     let sink = scheduler.submit(waiter(), "main", ()).unwrap();
     let mut stay = Vec::with_capacity(STAY);
     node_cache::clear();
-    // Ordering: Relaxed: a count, of what this thread has seen done.
+    // Ordering: Relaxed: a count, of acts that this thread has seen.
     let before = LIVE.load(Ordering::Relaxed);
     for _ in 0..STAY {
         stay.push(scheduler.submit(Idler([0; 8]), "main", ()).unwrap());
@@ -97,7 +97,7 @@ fn bytes_each(messages: u64) -> usize {
     for pid in stay.iter().map(|handle| handle.pid()).chain([sink.pid()]) {
         until_state(&scheduler, pid, ganger_sched::ProcessState::Idle);
     }
-    // Unused memory that is kept for later messages does not count.
+    // Unused memory kept for later messages does not count.
     node_cache::clear();
     // Ordering: Relaxed, as above.
     let after = LIVE.load(Ordering::Relaxed);
@@ -106,7 +106,7 @@ fn bytes_each(messages: u64) -> usize {
     after.saturating_sub(before) / STAY
 }
 
-/// Ends all processes, so that the next test counts its own alone.
+/// Ends all processes, so the next test counts its own alone.
 fn end(scheduler: Scheduler, stay: Vec<ProcessHandle>) {
     let weak = scheduler.downgrade();
     drop(scheduler);
@@ -130,8 +130,7 @@ fn processes_that_stay_do_not_keep_the_memory_of_messages_that_have_gone() {
 #[test]
 fn processes_that_are_monitored_do_not_keep_the_cells_of_watchers_that_have_ended() {
     const BRIEF: usize = 2_000;
-    /// Less than half of what the cells of the brief processes take. Some cells wait to be used
-    /// again.
+    /// Less than half of the cells of the brief processes. Some cells wait to be used again.
     const SLACK: usize = 64 * BRIEF;
     let _alone = alone();
     let scheduler = start(1);
@@ -148,7 +147,7 @@ fn processes_that_are_monitored_do_not_keep_the_cells_of_watchers_that_have_ende
         }
         until_state(&scheduler, pid, ganger_sched::ProcessState::Idle);
         node_cache::clear();
-        // Ordering: Relaxed: a count, of what this thread has seen done.
+        // Ordering: Relaxed: a count, of acts that this thread has seen.
         LIVE.load(Ordering::Relaxed)
     };
     let before = watch_briefly(200);
@@ -190,7 +189,7 @@ fn processes_that_stay_do_not_keep_the_memory_of_those_that_have_gone() {
         let scheduler = start(1);
         let mut stay = Vec::with_capacity(STAY);
         node_cache::clear();
-        // Ordering: Relaxed: a count, of what this thread has seen done.
+        // Ordering: Relaxed: a count, of acts that this thread has seen.
         let before = LIVE.load(Ordering::Relaxed);
         let submit = |stays| {
             let _size = [0; 6];

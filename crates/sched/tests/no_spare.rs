@@ -1,5 +1,5 @@
-//! The warning that no spare is left to take a worker's place, and a subscriber that waits for what
-//! a step holds.
+//! The warning that no spare is left to take a worker's place, and a subscriber waiting for a
+//! step's resource.
 #![cfg(not(ganger_loom))]
 
 #[path = "it/support/mod.rs"]
@@ -73,8 +73,8 @@ fn is_said_on_a_thread_of_its_own() {
     });
     tracing::subscriber::set_global_default(subscriber).unwrap();
 
-    // The subscriber stops the scheduler. A stop that waited for the thread it is called on would
-    // not end in an hour.
+    // The subscriber stops the scheduler. A stop that waited for its own thread would not end in an
+    // hour.
     let (tell, told) = channel();
     while_a_step_keeps_the_only_worker(Arc::clone(&act), |scheduler, release| {
         let handle = scheduler.handle();

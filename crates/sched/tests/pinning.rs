@@ -1,4 +1,4 @@
-//! Which cores workers run on, as seen from inside their steps.
+//! The workers' cores, as seen from inside their steps.
 #![cfg(all(target_os = "linux", not(ganger_loom)))]
 
 #[path = "it/support/mod.rs"]
@@ -15,7 +15,7 @@ use support::*;
 /// Longer than any test.
 const NEVER: Duration = Duration::from_secs(3_600);
 
-/// The cores that this thread may use.
+/// The cores of this thread.
 fn own_cores() -> Vec<usize> {
     let mask = sched_getaffinity(None).unwrap();
     let cores = (0..CpuSet::MAX_CPU).filter(|&core| mask.is_set(core));
@@ -28,8 +28,7 @@ fn started(builder: Builder) -> Scheduler {
     scheduler
 }
 
-/// A process that says which cores its worker may use, once `at_once` of its kind are in their
-/// steps.
+/// A process that sends its worker's cores, once `at_once` of its kind are in their steps.
 fn look(at_once: usize, inside: &Arc<AtomicUsize>, to: &mpsc::Sender<Vec<usize>>) -> impl Process {
     let (inside, to) = (Arc::clone(inside), to.clone());
     process(move |_, _, out| {
@@ -43,7 +42,7 @@ fn look(at_once: usize, inside: &Arc<AtomicUsize>, to: &mpsc::Sender<Vec<usize>>
     })
 }
 
-/// The cores that each of the workers may use, while all of them are in a step.
+/// The cores of each worker, while all of them are in a step.
 fn masks(scheduler: &Handle, workers: usize) -> Vec<Vec<usize>> {
     let (to, seen) = mpsc::channel();
     let inside = Arc::default();
@@ -93,7 +92,7 @@ fn a_list_is_gone_through_in_turn() {
 #[test]
 fn only_cores_of_the_building_thread_are_used() {
     let last = *own_cores().last().unwrap();
-    // On a thread of its own, which has one core.
+    // On a thread of its own, with a single core.
     let builder = std::thread::spawn(move || {
         let mut only = CpuSet::new();
         only.set(last);
@@ -125,7 +124,7 @@ fn a_core_that_may_not_be_used_is_refused_with_those_that_may() {
 }
 
 /// Has a step keep the only worker with `wait`, three times. The worker is pinned until it is
-/// relieved, and from then on the spare that takes its place is.
+/// relieved, and from then on the spare in its place is.
 fn assert_place_is_taken(wait: fn(&mpsc::Receiver<()>)) {
     let all = own_cores();
     let core = all[0];
@@ -174,7 +173,7 @@ fn a_spare_gets_the_core_of_a_step_that_computes_and_the_step_another() {
     });
 }
 
-/// Waits idle for ever, and says which cores the thread that closes it may use.
+/// Waits idle for ever, and sends the cores of the closing thread.
 struct Closed(mpsc::Sender<Vec<usize>>);
 
 impl Process for Closed {

@@ -1,4 +1,4 @@
-//! One line a period on the standard error stream. The program is this one, begun again.
+//! One line a period on the standard error stream. The program is this test program, begun again.
 #![cfg(not(ganger_loom))]
 
 use ganger_proc_api::process_fn;
@@ -8,11 +8,11 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use std::{env, io, thread};
 
-/// Which program is to be run.
+/// The name of the program to run.
 const PROGRAM: &str = "GANGER_TEST_PROGRAM";
 
-/// The lines of the test `name` when it is the program, until there are enough. The program reads
-/// its standard input to the end.
+/// The lines of the test `name` as a program, until they are enough. The program reads its standard
+/// input to the end.
 fn lines_of(name: &str, report: &str, enough: fn(&[String]) -> bool) -> Vec<String> {
     let mut command = Command::new(env::current_exe().unwrap());
     command.args(["--exact", name, "--nocapture", "--test-threads=1"]);

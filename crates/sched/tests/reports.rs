@@ -1,4 +1,4 @@
-//! What is reported of steps that keep others waiting, by a subscriber that sees every warning.
+//! The reports of steps that keep others waiting, by a subscriber that sees every warning.
 #![cfg(not(ganger_loom))]
 
 #[path = "it/support/mod.rs"]
@@ -18,7 +18,7 @@ use tracing::{Event, Level};
 /// names.
 static SEEN: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
-/// What the step of the test with the host `held` holds, and the subscriber waits for.
+/// The lock of the step of the test with the host `held`, which the subscriber waits for.
 static HELD: Mutex<()> = Mutex::new(());
 
 fn see(event: &Event<'_>) {
@@ -33,7 +33,7 @@ fn see(event: &Event<'_>) {
     assert!(!text.contains("pid={panics|"), "on purpose: subscriber");
 }
 
-/// The events that have `part` in them.
+/// The events that contain `part`.
 fn seen(part: &str) -> Vec<String> {
     let seen = SEEN.lock().unwrap();
     seen.iter()
@@ -42,8 +42,8 @@ fn seen(part: &str) -> Vec<String> {
         .collect()
 }
 
-/// The reports of steps of processes of that host, without those of quick ones: on a busy machine
-/// a quick step may last for longer than a step should.
+/// The reports of steps of the host's processes, without quick steps: on a busy machine a quick
+/// step may last for longer than a step should.
 fn reports(host: &str) -> Vec<String> {
     let mut reports = seen(&format!("pid={{{host}|"));
     reports.retain(|report| !report.contains("method=quick"));
@@ -110,7 +110,7 @@ fn assert_others_run(scheduler: &Scheduler) {
 #[test]
 fn each_step_is_reported_while_it_lasts_and_once() {
     let host = "reported";
-    // New threads each time: a spare that has just been started has something to report, too.
+    // New threads each time: a newly started spare reports, too.
     let scheduler = started(host, |builder| {
         let builder = builder.report_interval(Duration::ZERO);
         builder.keep_spares(Duration::from_micros(1))
@@ -130,9 +130,8 @@ fn each_step_is_reported_while_it_lasts_and_once() {
     }
 }
 
-/// Submits a process that starts two others, which run until it is over, and then calls `step`.
-/// That says that it is about to block, so its worker is relieved at once. The two others keep the
-/// spare busy.
+/// Submits a process that starts two others, which run until it is over, and then calls `step`. The
+/// step announces a block, so its worker is relieved at once. The two others keep the spare busy.
 fn beside_a_crowd(
     scheduler: &Scheduler,
     method: &'static str,
@@ -202,7 +201,7 @@ fn a_step_that_stays_where_it_may_block_is_not_reported_as_computing() {
     let scheduler = started("polite", |builder| builder.report_interval(Duration::ZERO));
     let polite = beside_a_crowd(&scheduler, "polite", move |ctx| {
         ctx.blocking(|| {
-            // Ten times as long as a step may compute, by the clock that the monitor goes by.
+            // Ten times as long as a step may compute, by the monitor's clock.
             let computed = || {
                 let account = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
                 account.split(' ').next().unwrap().parse::<u64>().unwrap()
@@ -240,7 +239,7 @@ fn a_step_that_has_announced_that_it_blocks_is_no_warning() {
     };
     let polite = scheduler.submit(polite, "main", ()).unwrap();
     until("it blocks", || began.load(Ordering::SeqCst));
-    // These come after the announcement, so the monitor has to take notice.
+    // These come after the announcement, so the monitor must take notice.
     assert_others_run(&scheduler);
     let pid = format!("pid={};", polite.pid());
     until("it is reported", || !seen(&pid).is_empty());
@@ -253,7 +252,7 @@ fn a_step_that_has_announced_that_it_blocks_is_no_warning() {
     assert!(step().is_some_and(|step| step.is_announced), "{:?}", step());
     end((polite, release));
 
-    // The announced step has used up no report of a step that announces nothing.
+    // The announced step has used up no report of an unannounced step.
     let rude = block(&scheduler, "main", || None);
     assert_others_run(&scheduler);
     let pid = format!("pid={};", rude.0.pid());
@@ -308,7 +307,7 @@ fn the_last_steps_and_the_longest_can_be_looked_up() {
     assert_eq!(step.kind, LongStepKind::Blocked);
     let stats = scheduler.stats();
     assert_eq!((stats.relieved, stats.longest_step), (1, Duration::ZERO));
-    // So that the step goes on after the monitor has noticed it.
+    // For the step to continue after the monitor has noticed it.
     thread::sleep(Duration::from_millis(5));
     end(blocked);
     until("its worker has stood down", || {
@@ -326,7 +325,7 @@ fn a_subscriber_that_waits_for_what_a_step_holds_keeps_nobody() {
     let scheduler = started("held", |builder| builder);
     let holder = block(&scheduler, "holds", || HELD.lock().ok());
     assert_others_run(&scheduler);
-    // The monitor is still there, and so are threads that take the places of others.
+    // The monitor is still there, and so are threads for the places of others.
     let another = block(&scheduler, "blocks", || None);
     assert_others_run(&scheduler);
     assert!(reports("held").is_empty());
@@ -351,7 +350,7 @@ fn a_subscriber_that_panics_at_a_report_costs_nothing() {
 // pins: G6
 #[test]
 fn it_is_said_once_that_there_are_no_more_spares_until_there_are() {
-    // This number tells the warnings of this test from those of others.
+    // This number tells the warnings of this test from other warnings.
     let spares = 2;
     let scheduler = started("exhausted", |builder| builder.max_spares(spares));
     for nth in 1..=2 {
@@ -361,7 +360,7 @@ fn it_is_said_once_that_there_are_no_more_spares_until_there_are() {
         let late = scheduler.submit(quick(), "main", ()).unwrap();
         let warnings = || seen("max_spares=2;").len();
         until("it is said", || warnings() == nth);
-        // Not to wait for something, but to give something the time to happen that must not.
+        // Gives a wrong warning the time to appear.
         thread::sleep(Duration::from_millis(50));
         assert_eq!(warnings(), nth);
         assert!(!late.is_finished());

@@ -1,5 +1,5 @@
-//! What a program without a subscriber is shown on its standard error stream. The program is this
-//! one, begun again.
+//! The output of a program without a subscriber on its standard error stream. The program is this
+//! test program, begun again.
 #![cfg(not(ganger_loom))]
 
 use ganger_proc_api::process_fn;
@@ -9,7 +9,7 @@ use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
-/// Which program is to be run.
+/// The name of the program to run.
 const PROGRAM: &str = "GANGER_TEST_PROGRAM";
 
 /// The standard error stream of the test `name` when it is the program.
@@ -22,7 +22,7 @@ fn stderr_of(name: &str) -> String {
     String::from_utf8(output.stderr).unwrap()
 }
 
-/// In the program calls `run`; otherwise returns what that writes.
+/// Calls `run` in the program; otherwise returns the program's output.
 fn written(name: &'static str, run: fn()) -> Option<String> {
     match env::var(PROGRAM) {
         Ok(program) if program == name => {
@@ -35,7 +35,7 @@ fn written(name: &'static str, run: fn()) -> Option<String> {
 
 type Set = fn(Builder) -> Builder;
 
-/// Processes that fail, or panic, one after the other.
+/// Processes that fail, or panic, in turn.
 fn run(set: Set, panic: &[bool]) {
     let scheduler = set(Scheduler::builder().workers(1)).start().unwrap();
     for &panics in panic {

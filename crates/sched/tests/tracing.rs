@@ -1,4 +1,4 @@
-//! What is traced, by a subscriber that formats everything.
+//! Traces, by a subscriber that formats everything.
 #![cfg(not(ganger_loom))]
 
 #[path = "it/support/mod.rs"]

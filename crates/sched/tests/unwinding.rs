@@ -1,4 +1,4 @@
-//! What users' code does in the middle of a submission or of a handler.
+//! Users' code in the middle of a submission or of a handler.
 #![cfg(not(ganger_loom))]
 
 #[path = "it/support/mod.rs"]
@@ -18,9 +18,9 @@ use tracing::Level;
 
 const DO: CommandId = CommandId::new(256);
 
-/// Sets a subscriber for all threads that have none of their own. It has to be there before any
-/// event: where the first event of a kind meets the first subscriber, `tracing` may take it that no
-/// subscriber listens to that kind.
+/// Sets a subscriber for all threads without their own. The subscriber must precede all events:
+/// where the first event of a kind meets the first subscriber, `tracing` may assume that no
+/// subscriber listens to this kind.
 fn listen() {
     static LISTENS: Once = Once::new();
     LISTENS.call_once(|| {
@@ -71,7 +71,7 @@ fn an_error_after_an_answer_is_no_stale_completion() {
     }
 }
 
-/// Does everything that an `init` should not do.
+/// Makes every call that an `init` should not make.
 struct Wild {
     handle: Handle,
     kept: Arc<Mutex<Option<Context>>>,
@@ -110,7 +110,7 @@ fn an_init_that_does_everything_leaves_nothing_behind() {
         let kept = Arc::new(Mutex::new(None));
         let rounds = if stops { 1 } else { 200 };
         for round in 0..rounds {
-            // So that cells and slots are used again.
+            // For cells and slots to be used again.
             let quick = process(|_, _, out| {
                 out.done(());
                 Ok(())
@@ -164,7 +164,7 @@ fn a_predicate_that_panics_takes_nothing() {
             })
         }));
         assert!(taken.is_err() || looks < 3);
-        // From the middle, so that something is left and something is new.
+        // From the middle, so some events are left and others are new.
         if let Some(Event::Message(message)) =
             events.take_where(|event| matches!(event, Event::Message(m) if m.topic == "even"))
         {
@@ -196,8 +196,8 @@ fn a_predicate_that_panics_takes_nothing() {
     until("all payloads are gone", || Arc::strong_count(&value) == 1);
 }
 
-/// A subscriber that tries to stop the scheduler at the first event of that level, where a stop is
-/// refused, and then begins to stop it. It notes how long that took.
+/// A subscriber that tries to stop the scheduler at the first event of the level, where a stop is
+/// refused, and then begins to stop it. It notes the duration.
 fn stops(
     level: Level,
     handle: Mutex<Option<Handle>>,

@@ -1,4 +1,4 @@
-//! A sender whose message has been accepted sends the next one, which must not come first.
+//! A sender whose message has been accepted sends its next message, which must not come first.
 
 use crate::support::*;
 use ganger_proc_api::{Event, Message, Payload, SendError};
@@ -14,11 +14,11 @@ fn number(message: &Message) -> u64 {
     number.expect("a numbered message")
 }
 
-/// After how many polls in vain the sender yields its thread: on a busy machine the others need the
-/// processor to make room.
+/// After how many polls in vain the sender yields its thread: on a busy machine other threads need
+/// the processor to make room.
 const IN_VAIN: u32 = 1_000;
 
-/// Polls again and again, as an executor does that polls a future without a wake-up.
+/// Polls again and again, as an executor does without wake-ups.
 fn send_polling(address: &Address, n: u64) -> Result<(), SendError> {
     let mut sending = pin!(address.send_async(Message::new("n", n)));
     let mut polls = 0;
@@ -35,7 +35,7 @@ fn send_polling(address: &Address, n: u64) -> Result<(), SendError> {
     }
 }
 
-/// One sender, one receiver, one message after the other: they arrive in order.
+/// A single sender and receiver: the messages arrive in order.
 // pins: P4, R4
 #[test]
 fn what_has_been_accepted_is_before_what_is_sent_after_that() {

@@ -19,7 +19,7 @@ const EACH: u64 = 24;
 /// How many messages of each sender have come to a step, and how many control messages.
 type Taken = Arc<Mutex<[u64; SENDERS + 1]>>;
 
-/// A process that takes as many messages a step as chance says, and goes on, waits, or blocks. A
+/// A process that takes a random number of messages a step, and continues, waits, or blocks. A
 /// cancellation ends it.
 fn taker(seed: u64, limit: usize, taken: Taken) -> impl Process {
     let mut random = Rng::with_seed(seed);
@@ -122,7 +122,7 @@ fn send_numbers(to: &Address, sender: usize, limit: usize, mut random: Rng) -> u
     n
 }
 
-/// What happens to the process, while its senders send, at once or after some messages.
+/// Disturbs the process, while its senders send, at once or after some messages.
 fn disturb(scheduler: &Scheduler, to: &Address, how: u64) {
     let pid = to.pid();
     match how {
@@ -160,7 +160,7 @@ fn each_message_is_accepted_in_order_or_comes_back() {
                 .collect();
             let at = Rng::with_seed(seed).u64(..EACH * SENDERS as u64);
             let mut disturbed_at = None;
-            // It may wait beside messages.
+            // The process may wait despite messages.
             until("all senders have ended", || {
                 let count: u64 = taken.lock().unwrap()[..SENDERS].iter().sum();
                 let is_next = disturbed_at.is_none_or(|last| seed % 5 == 4 && count > last);

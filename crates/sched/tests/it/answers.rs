@@ -1,4 +1,4 @@
-//! Answers that other processes give, and what becomes of the completers.
+//! Answers from other processes, and the fate of the completers.
 
 use crate::support::*;
 use crossbeam_queue::SegQueue;
@@ -11,7 +11,7 @@ use std::{fmt, mem};
 
 const ASK: CommandId = CommandId::new(256);
 
-/// A process that yields so many commands, each after the answer to the one before.
+/// A process that yields `commands` commands, each after the answer to the last.
 fn asker(commands: u64) -> impl Process {
     let mut left = commands;
     process(move |_, events, out| {
@@ -34,7 +34,7 @@ struct Asked {
     answered: AtomicUsize,
 }
 
-/// A process that answers all commands that it finds, until so many have been answered.
+/// A process that answers all commands in its list, until `enough` have been answered.
 fn server(asked: &Arc<Asked>, enough: usize) -> impl Process {
     let asked = Arc::clone(asked);
     process(move |_, _, out| {
@@ -54,7 +54,7 @@ fn server(asked: &Arc<Asked>, enough: usize) -> impl Process {
     })
 }
 
-/// A scheduler with a handler that leaves its completers there.
+/// A scheduler whose handler leaves its completers in the list.
 fn scheduler(workers: usize, asked: &Arc<Asked>) -> Scheduler {
     let scheduler = Scheduler::builder().workers(workers).build().unwrap();
     let asked = Arc::clone(asked);
@@ -88,8 +88,8 @@ fn processes_that_were_answered_leave_nothing_behind() {
         }
         until("all have ended", || scheduler.stats().live == 0);
         drop(scheduler);
-        // The handler goes with the scheduler. Every process that is left keeps the scheduler
-        // alive, and so does a thread for a moment after it has counted itself out.
+        // The handler goes with the scheduler. Every remaining process keeps the scheduler alive,
+        // and so does a thread for a moment after it has counted itself out.
         until("nothing is left", || Arc::strong_count(&asked) == 1);
     }
 }
@@ -113,7 +113,7 @@ struct Counted(Arc<AtomicUsize>);
 
 impl Drop for Counted {
     fn drop(&mut self) {
-        // Ordering: Relaxed: a count, which is read when everything has gone.
+        // Ordering: Relaxed: a count, read when everything has gone.
         self.0.fetch_add(1, Ordering::Relaxed);
     }
 }
@@ -139,12 +139,12 @@ enum When {
     TooLate,
 }
 
-/// What the process does with the answer.
+/// The process's use of the answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Then {
     Takes,
     Leaves,
-    /// It has ended in the step that has asked.
+    /// The process has ended in the asking step.
     Ends,
 }
 
@@ -165,7 +165,7 @@ fn what_is_in_an_answer_is_dropped_once() {
     }
 }
 
-/// One process yields so many commands in one step, and ends. Nothing is left of it.
+/// A process yields `yields` commands in a step, and ends. Nothing of it is left.
 fn answer_and_end(when: When, then: Then, yields: usize, fails: bool, dropped: &Arc<AtomicUsize>) {
     let scheduler = Scheduler::builder().workers(1).build().unwrap();
     let kept = Arc::new(Mutex::new(Vec::new()));

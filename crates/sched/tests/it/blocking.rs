@@ -1,4 +1,4 @@
-//! Steps that block their thread, or compute for long, and the processes that wait meanwhile.
+//! Steps that block their thread, or compute for long, and the processes waiting meanwhile.
 
 use crate::support::*;
 use ganger_proc_api::Process;
@@ -55,7 +55,7 @@ fn others_run_while_a_step_blocks_the_only_worker() {
     }
     assert!(!blocked.is_finished());
     let stats = scheduler.stats();
-    // On a slow machine a quick step may be taken for a long one, and there are more spares.
+    // On a slow machine a quick step may be taken for a long one, with more spares.
     assert_eq!((stats.workers, stats.spares >= 1), (1, true));
     assert!(stats.total.blocked_steps + stats.total.long_steps >= 1);
     let mut steps = scheduler.long_steps();
@@ -160,7 +160,7 @@ fn what_waits_behind_a_blocked_step_runs_though_the_spare_is_never_without_work(
     assert_eq!(exit_number(blocked), 1);
 }
 
-/// A step that says that it blocks, by `block`, while the monitor would not notice by itself.
+/// A step announces a block, by `block`, while the monitor would not notice by itself.
 fn assert_believed(block: fn(&ganger_proc_api::Context, &mut dyn FnMut())) {
     let builder = Scheduler::builder().workers(1).step_limits(NEVER, NEVER);
     let scheduler = started(builder);
@@ -248,8 +248,8 @@ fn as_many_as_were_asked_for_work_when_the_blocked_are_back() {
             .into_iter()
             .for_each(|handle| assert_eq!(exit_number(handle), 7));
     };
-    // Where everything is slow, one of the crowd may block for so long that a spare takes its
-    // worker's place.
+    // Where everything is slow, a member of the crowd may block until a spare takes its worker's
+    // place.
     until("all but one have stood down for good", || {
         most.store(0, Ordering::SeqCst);
         (0..10).for_each(|_| crowd(&most));
@@ -270,7 +270,7 @@ fn there_are_no_more_spares_than_allowed_and_nothing_is_lost() {
         .unzip();
     until("three block", || began.load(Ordering::SeqCst) == 3);
     let late = scheduler.submit(quick(), "main", ()).unwrap();
-    // Not to wait for something, but to give something the time to happen that must not.
+    // Gives a wrong fourth step the time to begin.
     thread::sleep(Duration::from_millis(50));
     assert_eq!(
         (began.load(Ordering::SeqCst), scheduler.stats().spares),
@@ -390,7 +390,7 @@ fn others_run_while_the_destructor_of_a_result_blocks() {
         }
         Ok(())
     });
-    // Without a handle, the scheduler drops the result. With one that is dropped after the end,
+    // Without a handle, the scheduler drops the result. If the handle were dropped after the end,
     // this thread would.
     let handle = scheduler.submit(process, "main", ()).unwrap();
     let pid = handle.pid();

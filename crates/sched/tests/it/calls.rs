@@ -17,10 +17,10 @@ use std::time::Duration;
 enum Ask {
     /// The number, doubled.
     Double(u64, Reply<u64>),
-    /// The reply is kept until the next one comes.
+    /// The reply is kept until the next question.
     Keep(Reply<u64>),
     Fail(Reply<u64>),
-    /// A question to itself, which its step waits for.
+    /// A question to itself, awaited by its step.
     Own(Reply<String>),
     End,
 }
@@ -125,7 +125,7 @@ fn a_reply_that_is_dropped_is_an_answer() {
     // The second takes the place of the first.
     assert!(matches!(first.wait(), Err(CommandError::Dropped)));
     assert!(!second.is_ready());
-    // One that waits in the mailbox when the process ends.
+    // A question waiting in the mailbox when the process ends.
     oracle.send(Ask::End).unwrap();
     let third = oracle.call(Ask::Keep).begin();
     let has_ended = |error: &CommandError| matches!(error, CommandError::Ended(ExitCause::Done));
@@ -170,7 +170,7 @@ fn a_reply_that_is_dropped_where_the_step_blocks_is_an_answer_at_once() {
     let goes_on = std::sync::Mutex::new(goes_on);
     let asked = scheduler.spawn(actor_fn(
         move |ctx: &Context, reply: Reply<u64>, out: &mut StepOutput| {
-            // The one that asks has it go on.
+            // The asking process has it continue.
             let goes_on = goes_on.lock().unwrap();
             let went_on = ctx.blocking(|| {
                 drop(reply);
@@ -187,7 +187,7 @@ fn a_reply_that_is_dropped_where_the_step_blocks_is_an_answer_at_once() {
     assert!(asked.wait().take::<bool>().unwrap());
 }
 
-/// Ends without an answer, in one of these ways.
+/// The ways to end without an answer.
 #[derive(Clone, Copy)]
 enum Way {
     Error,
@@ -196,7 +196,8 @@ enum Way {
     Later,
 }
 
-/// A process that ends with the first question, or is terminated when it says that it has it.
+/// A process that ends with the first question, or is terminated once it has announced the
+/// question.
 fn fails(way: Way, has_it: &Sender<Pid>) -> impl Actor<Message = Reply<u64>> {
     let (mut kept, has_it) = (Vec::new(), has_it.clone());
     actor_fn(
@@ -252,7 +253,7 @@ fn the_end_of_the_process_that_is_asked_is_the_answer_with_its_cause() {
     }
 }
 
-/// Is asked something during its `init`, which fails.
+/// Has a question during its `init`, which fails.
 struct AskedTooSoon {
     address: Sender<Address<Reply<u64>>>,
     is_asked: Receiver<()>,
@@ -407,7 +408,7 @@ fn a_task_is_woken_by_the_answer() {
     assert!(matches!(poll(), Poll::Ready(Ok(8))));
 }
 
-/// It would wait for ever.
+/// The wait would never end.
 #[test]
 fn a_step_that_would_wait_for_its_own_process_is_told_what_to_do() {
     let scheduler = Scheduler::start_default().unwrap();

@@ -1,4 +1,4 @@
-//! What a cancellation does to a process that deals with it, and to one that does not.
+//! The effects of a cancellation on a process with its own reaction, and on others.
 
 use crate::support::puppet::puppet;
 use crate::support::*;
@@ -14,7 +14,7 @@ fn is_cancel(event: &Event) -> bool {
     matches!(event, Event::Cancel(_))
 }
 
-/// The reason of a process that a cancellation has ended.
+/// The reason of a process ended by a cancellation.
 #[track_caller]
 fn reason(end: ExitReason) -> String {
     match end {
@@ -23,7 +23,7 @@ fn reason(end: ExitReason) -> String {
     }
 }
 
-/// Submits the process, cancels it for these reasons in one batch, and says how it ends.
+/// Submits the process, cancels it for these reasons in one batch, and returns its end.
 fn cancelled(process: impl Process, reasons: &[&str]) -> ExitReason {
     let scheduler = Scheduler::builder().workers(1).build().unwrap();
     let process = scheduler.submit(process, "main", ()).unwrap();
@@ -65,7 +65,7 @@ fn one_that_says_nothing_ends_whether_it_takes_the_event_or_not() {
     ];
     for step in steps {
         let calls = Calls::new();
-        // The first step is shown what comes before it.
+        // The first step is shown both cancellations.
         let end = cancelled(counted(&calls, step), &["enough", "again"]);
         assert_eq!(reason(end), "enough");
         assert_eq!((calls.steps(), calls.closes()), (1, 1));
@@ -168,7 +168,7 @@ fn one_that_defers_it_goes_on_and_defers_each() {
     assert_eq!(told.recv().unwrap(), (true, 1, 0));
     scheduler.cancel(careful.pid(), "second").unwrap();
     assert_eq!(told.recv().unwrap(), (true, 1, 1));
-    // A step that does not defer is shown the one that has been left, and not for the first time.
+    // A step that does not defer is shown the left cancellation, and not for the first time.
     careful.send(Message::new("go on", ())).unwrap();
     assert_eq!(told.recv().unwrap(), (true, 1, 0));
     until_state(&scheduler, careful.pid(), ProcessState::Idle);

@@ -1,4 +1,4 @@
-//! Several turns in one pick: a process that is far behind goes on, and no other process suffers
+//! Several turns in one pick: a process that is far behind continues, and no other process suffers
 //! from it.
 
 use crate::support::*;
@@ -103,7 +103,7 @@ fn others_have_their_turns_meanwhile() {
     let mut before = 0;
     let other = process(move |_, _, out| {
         let now = steps.load(Ordering::SeqCst);
-        // With a rotation at every pick the two alternate, and one pick between may be that of the
+        // With a rotation at every pick the two alternate, and a pick in between may take the
         // oldest.
         assert!(now - before <= 2 * 64, "{before} to {now}");
         before = now;
@@ -169,7 +169,7 @@ fn a_cancel_event_comes_before_the_turns_of_others() {
     let handle = scheduler.handle();
     let others = Arc::new(AtomicU64::new(0));
     let count = Arc::clone(&others);
-    // In the deque before the receiver is, so that a rotation would take it first.
+    // In the deque before the receiver, so a rotation would take it first.
     let other = process(move |_, _, out| {
         if others.fetch_add(1, Ordering::SeqCst) == 100 {
             out.done(());
@@ -228,7 +228,7 @@ fn what_a_step_leaves_is_in_front_of_the_next_batch() {
     let seen = Arc::new(Mutex::new(Vec::new()));
     let log = Arc::clone(&seen);
     let receiver = process(move |_, events, out| {
-        // The even ones first, while there are any.
+        // Even messages first, as long as any are left.
         let is_even = |event: &Event| match event {
             Event::Message(message) => message
                 .payloads

@@ -1,4 +1,4 @@
-//! Schedulers that check their promises while they run: a broken one ends this program, with a
+//! Schedulers that check their promises while they run: a broken promise ends this program, with a
 //! message.
 
 use crate::support::*;
@@ -37,17 +37,17 @@ fn audited<R>(scheduler: &Handle, f: impl FnOnce() -> R) -> R {
     })
 }
 
-/// Processes that know one another by their places.
+/// Processes that know each other by their places.
 #[derive(Default)]
 struct Crowd {
     pids: OnceLock<Vec<Pid>>,
-    /// Messages that have been handled.
+    /// Handled messages.
     handled: AtomicU64,
 }
 
 impl Crowd {
-    /// Starts `count` members. `on_message` is what a member does about a message with that number,
-    /// and returns for how many turns the member goes on after it.
+    /// Starts `count` members. `on_message` is a member's reaction to the number of a message, and
+    /// returns for how many further turns the member steps.
     fn start(
         scheduler: &Handle,
         size: usize,
@@ -103,7 +103,7 @@ impl Crowd {
     }
 }
 
-/// Starts `count` processes that go on until `is_over`.
+/// Starts `count` processes that continue until `is_over`.
 fn start_hogs(scheduler: &Handle, count: usize, is_over: &Arc<AtomicBool>) {
     for _ in 0..count {
         let is_over = Arc::clone(is_over);
@@ -123,14 +123,14 @@ fn call(member: &Address, left: u64) {
     member.send(Message::new("go", left)).unwrap();
 }
 
-/// Yields its thread until `condition` holds, `times` times at the most.
+/// Yields its thread until `condition` holds, at most `times` times.
 fn give_way(times: u32, condition: impl Fn() -> bool) {
     (0..times)
         .take_while(|_| !condition())
         .for_each(|_| thread::yield_now());
 }
 
-/// Rounds of work with silence in between, so that workers fall asleep and wake all the time.
+/// Rounds of work with silence in between, so workers fall asleep and wake all the time.
 fn stress(workers: usize, rounds: u64) -> Summary {
     const RING: usize = 16;
     const MESH: usize = 24;
@@ -155,12 +155,12 @@ fn stress(workers: usize, rounds: u64) -> Summary {
         }
         0
     });
-    // A step goes on after it has left one process, or two, to its own worker. Or it ends, and its
+    // A step continues after it has left a process, or two, to its own worker. Or it ends, and its
     // process has further turns.
     let handle = scheduler.handle();
     let (pairs, first) = Crowd::start(&scheduler, PAIRS, move |ctx, pairs, place, left| {
         if left > 0 {
-            // A worker woken for this one has to find nothing more, and sleep.
+            // A worker woken for this process must find nothing more, and sleep.
             give_way(1_000, || handle.stats().sleeping + 1 == workers);
             let before = pairs.handled();
             (1..)
@@ -191,7 +191,7 @@ fn stress(workers: usize, rounds: u64) -> Summary {
         for round in 0..rounds {
             let nth = usize::try_from(round).unwrap();
             if round % 8 == 1 {
-                // The other workers sleep, and the monitor has to wake one.
+                // The other workers sleep, and the monitor must wake one.
                 until("everybody sleeps", || scheduler.stats().sleeping == workers);
                 if round % 64 == 1 {
                     until("the monitor sleeps", || !check::is_watched(&scheduler));
@@ -242,7 +242,7 @@ fn nothing_lies_beside_a_sleeper_on_any_number_of_workers() {
     }
 }
 
-/// Calls `one_more` until the scheduler has picked so many processes.
+/// Calls `one_more` until the scheduler has picked `picks` processes.
 fn flood(scheduler: &Handle, picks: u64, one_more: impl Fn()) {
     while check::summary(scheduler).picks < picks {
         one_more();
@@ -301,8 +301,8 @@ fn every_wait_is_within_the_bound_in_picks_whatever_the_others_do() {
     }
 }
 
-/// Workers that never run out take a process from one another again and again: two can't share
-/// three evenly.
+/// Workers that never run out take a process from each other again and again: two can't share three
+/// evenly.
 // pins: G4
 #[test]
 fn processes_that_never_end_change_workers_and_wait_no_longer_for_it() {

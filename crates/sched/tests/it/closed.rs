@@ -1,4 +1,4 @@
-//! What a sender and an asker are told of a process that takes nothing more.
+//! The errors of a sender and an asker when a process takes nothing more.
 
 use crate::support::*;
 use ganger_proc_api::{
@@ -6,7 +6,7 @@ use ganger_proc_api::{
 };
 use ganger_sched::{CallRefused, Scheduler};
 
-/// How a process ends that takes its first message.
+/// The kind of end of a process that takes its first message.
 fn ends(step: fn(&mut ganger_proc_api::StepOutput) -> StepResult) -> EndKind {
     quiet_panics();
     let scheduler = Scheduler::builder()

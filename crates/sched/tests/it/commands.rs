@@ -29,7 +29,7 @@ where
     scheduler
 }
 
-/// Yields one command and finishes with a description of its completion.
+/// Yields a command and finishes with a description of its completion.
 fn asker(id: CommandId) -> impl ganger_proc_api::Process {
     process(move |_, events, out| {
         match events.next() {
@@ -78,7 +78,7 @@ fn every_way_for_a_handler_to_end_gives_one_completion() {
             "no answer: the handler or the called process dropped the completer",
         ),
         (|_, _| Err("broken".into()), "broken"),
-        // The handler's error counts more than that the completer was dropped.
+        // The handler's error counts more than the drop of the completer.
         (
             |_, a| {
                 a.finish(Err(CommandError::Dropped));

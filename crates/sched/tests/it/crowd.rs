@@ -11,13 +11,13 @@ use std::sync::{Arc, LazyLock, Mutex, OnceLock, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// A million where the tests are to run for longer, as at night.
+/// A million in longer runs, as at night.
 static CROWD: LazyLock<usize> = LazyLock::new(|| {
     let factor = std::env::var("GANGER_STRESS").map_or(1, |text| text.parse().unwrap());
     (SMALL_CROWD * factor).min(1_000_000)
 });
 
-/// Longer than anything that does not hang.
+/// Longer than anything but a hang.
 const LONG: Duration = Duration::from_secs(120);
 
 const SHORT: Duration = Duration::from_millis(20);
@@ -28,7 +28,7 @@ const SLACK: Duration = Duration::from_millis(50 + 5_000);
 /// For a test that differs from another in the caller of `stop` only.
 const SMALL_CROWD: usize = 100_000;
 
-/// What became of each member of the crowd, by its place.
+/// The fate of each member of the crowd, by its place.
 struct Account {
     closes: Vec<AtomicU8>,
     exits: Vec<AtomicU8>,
@@ -54,8 +54,8 @@ impl Account {
         self.done.load(Ordering::SeqCst) + self.terminated.load(Ordering::SeqCst)
     }
 
-    /// So many have ended by themselves and so many were forced: that is all, and each was closed
-    /// once.
+    /// Checks the numbers of members that ended by themselves and were forced: this is all, and
+    /// each was closed once.
     #[track_caller]
     fn settle(&self, done: usize, terminated: usize) {
         until("all have ended", || self.ended() == self.exits.len() as u64);
@@ -72,7 +72,7 @@ struct Exits(Arc<Account>);
 impl Lifecycle for Exits {
     fn on_complete(&self, pid: Pid, reason: &ExitReason) {
         let account = &self.0;
-        // The crowd is submitted by one thread, so that ids follow one another.
+        // A single thread submits the crowd, so ids follow each other.
         let place = usize::try_from(pid.id() - account.first.get().unwrap()).unwrap();
         account.exits[place].fetch_add(1, Ordering::SeqCst);
         let way = match reason {
@@ -123,7 +123,7 @@ fn ignore(_: Option<Event>, out: &mut StepOutput) {
 
 const SAVE: CommandId = CommandId::new(256);
 
-/// Has something saved when it is cancelled, and ends when that is done.
+/// Has its data saved when it is cancelled, and ends after that.
 fn save(event: Option<Event>, out: &mut StepOutput) {
     match event {
         Some(Event::Cancel(_)) => {
@@ -234,7 +234,7 @@ fn among_many_processes_those_whose_steps_do_not_return_are_stuck() {
             let (leave, may_leave) = mpsc::channel::<()>();
             let entered = entered.clone();
             let stuck = crowd.add(move |event, _| {
-                // The first step has no message, and is as short as those of the others.
+                // The first step has no message, and is as short as the steps of the others.
                 if let Some(Event::Message(_)) = event {
                     entered.send(()).unwrap();
                     may_leave.recv().unwrap_err();
@@ -253,7 +253,7 @@ fn among_many_processes_those_whose_steps_do_not_return_are_stuck() {
     let took = begun.elapsed();
     println!("stopped after {took:?}: {report:?}");
     assert!(took < SHORT + SLACK, "{took:?}");
-    // The shutdown may be in the middle of one more's end.
+    // The shutdown may be in the middle of another member's end.
     assert!(stuck.iter().all(|stuck| report.is_stuck(stuck.pid())));
     assert!(report.stuck.len() <= 3, "{report:?}");
     let all = report.completed + report.forced + report.stuck.len() as u64;

@@ -1,5 +1,5 @@
-//! Starts inside of starts, and other calls of users' code that cause more such calls, however many
-//! there are.
+//! Starts inside of starts, and other calls of users' code that cause more such calls, in any
+//! number.
 
 use crate::support::*;
 use ganger_proc_api::{
@@ -19,14 +19,14 @@ const DEEP: usize = 100_000;
 /// How many starts may be inside of each other.
 const MAX: usize = 64;
 
-/// Starts the process after the one that it is called for.
+/// Starts the next process.
 type Start = fn(&Context, &Nested) -> Result<(), BoxError>;
 
-/// Starts the next one in its `init`.
+/// Starts the next process in its `init`.
 struct Nested {
     left: usize,
     start: Start,
-    /// By which a process starts the next one that does not use its own context.
+    /// The handle to start the next process outside of its own context.
     by: WeakHandle,
     inits: Arc<AtomicUsize>,
 }
@@ -279,7 +279,7 @@ fn ends_that_each_cause_the_next_are_not_inside_of_each_other() {
             true => scheduler.stop(Duration::ZERO).unwrap(),
             false => stop_unstarted(&scheduler, Duration::ZERO),
         };
-        // One that is just ending may count as stuck.
+        // A process just ending may count as stuck.
         assert!(report.stuck.is_empty() || report.closing > 0, "{report}");
         until("all are gone", || scheduler.stats().live == 0);
     }

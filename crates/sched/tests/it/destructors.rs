@@ -1,4 +1,4 @@
-//! Values whose destructors panic, in every place where the scheduler drops one.
+//! Values with panicking destructors, in every place where the scheduler drops a value.
 
 use crate::support::*;
 use ganger_proc_api::{
@@ -22,7 +22,7 @@ fn bomb() -> Payload {
     Payload::any(Bomb)
 }
 
-/// Checks that the one worker still works, and that so many panics have been contained.
+/// Checks that the only worker still works, and the number of contained panics.
 #[track_caller]
 fn works(scheduler: &Scheduler, panics: u64) {
     let quick = process(|_, _, out| {
@@ -121,7 +121,7 @@ fn of_stale_completions() {
     });
     let asker = scheduler.submit(asker, "main", ()).unwrap();
     until_state(&scheduler, asker.pid(), ProcessState::Idle);
-    // For a process that lives, and for one that has ended.
+    // For a live process, and for an ended process.
     let completer = kept.lock().unwrap().pop().unwrap();
     completer.complete(bomb());
     works(&scheduler, 1);
@@ -248,7 +248,7 @@ impl Handler for Keeps {
     }
 }
 
-/// A handler keeps its completers, and these keep the scheduler, which has to give the handler up.
+/// A handler keeps its completers, and these keep the scheduler, which must give the handler up.
 // pins: P6, P8
 #[test]
 fn of_handlers_when_the_workers_have_returned() {

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 type Call = Box<dyn FnOnce() + Send>;
 
-/// Calls that threads post from outside, and carry out in the driver.
+/// Calls posted by threads from outside, and carried out in the driver.
 #[derive(Clone, Default)]
 struct Posted(Arc<State>);
 
@@ -22,7 +22,7 @@ struct Posted(Arc<State>);
 struct State {
     inbox: Mutex<Inbox>,
     changed: Condvar,
-    /// Threads that are in a wait, waits without a limit, and others.
+    /// Threads in a wait, waits without a limit, and others.
     inside: AtomicUsize,
     waits: AtomicUsize,
     looks: AtomicUsize,
@@ -83,7 +83,7 @@ impl Driver for Posted {
         inbox.is_interrupted = false;
         let calls = std::mem::take(&mut inbox.calls);
         drop(inbox);
-        // Before the calls: one may panic.
+        // Before the calls: a call may panic.
         inside.fetch_sub(1, Ordering::SeqCst);
         calls.into_iter().for_each(|call| call());
     }
@@ -114,7 +114,7 @@ fn start(workers: usize) -> (Scheduler, Posted) {
     (scheduler, posted)
 }
 
-/// Starts a process that is done with that number when it has been woken by what is returned.
+/// Starts a process that is done with `number` once the returned function has woken it.
 fn start_waiting(handle: &Handle, number: u64) -> (ProcessHandle, impl FnOnce() + Send + use<>) {
     let is_ready = Arc::new(AtomicBool::new(false));
     let wait = {
@@ -151,7 +151,7 @@ fn what_becomes_ready_in_the_driver_wakes_its_process() {
     }
 }
 
-/// Between what is posted, the scheduler has other things to do, which interrupt the wait.
+/// Between the posted calls, the scheduler has other things to do, which interrupt the wait.
 // pins: I1
 #[test]
 fn a_wait_and_other_work_lose_nothing_of_each_other() {
@@ -174,8 +174,8 @@ fn a_wait_and_other_work_lose_nothing_of_each_other() {
     poster.join().unwrap();
 }
 
-/// The call in the driver wakes a process, and looks where that is: it is ready, and in no queue
-/// from which a worker could take it.
+/// The call in the driver wakes a process, and checks its place: it is ready, and in no queue open
+/// to workers.
 // pins: I1
 #[test]
 fn what_is_woken_in_the_driver_begins_when_the_wait_is_over() {
@@ -212,8 +212,8 @@ fn what_is_woken_in_the_driver_begins_when_the_wait_is_over() {
     assert_eq!(exit_number(handle), 7);
 }
 
-/// The only worker is in a step until the driver has been looked at so many times, and until a
-/// process that becomes ready there has run on a spare.
+/// The only worker is in a step until the driver has been looked at several times, and until a
+/// process made ready there has run on a spare.
 // pins: I2
 #[test]
 fn a_driver_is_looked_at_while_all_workers_are_in_long_steps() {
@@ -309,10 +309,10 @@ fn a_panic_in_the_driver_is_contained() {
     assert_eq!(exit_number(handle), 7);
 }
 
-/// What holds a call in the driver.
+/// Holds a call in the driver until it is dropped.
 type Held = std::sync::mpsc::Sender<()>;
 
-/// A call that a worker carries out in the driver and that lasts until what is returned is dropped.
+/// A call that a worker carries out in the driver and that lasts until the result is dropped.
 /// `before` and `after` the call is posted, the test sees to it that a worker is the next thread in
 /// the driver, as a rule. Where it was the monitor, both are called again.
 fn hold_a_worker(posted: &Posted, mut before: impl FnMut(), mut after: impl FnMut()) -> Held {
@@ -325,7 +325,7 @@ fn hold_a_worker(posted: &Posted, mut before: impl FnMut(), mut after: impl FnMu
             let is_worker = (thread.name()).is_some_and(|it| !it.ends_with("-monitor"));
             inside.send(is_worker).unwrap();
             if is_worker {
-                // Disconnected is what it waits for.
+                // The call ends with the disconnection.
                 let _over = is_over.recv();
             }
         });
@@ -336,7 +336,7 @@ fn hold_a_worker(posted: &Posted, mut before: impl FnMut(), mut after: impl FnMu
     }
 }
 
-/// Starts a process whose step lasts until what is returned is dropped.
+/// Starts a process whose step lasts until the result is dropped.
 fn start_step(scheduler: &Handle) -> (ProcessHandle, Held) {
     let (held, is_over) = channel::<()>();
     let (inside, is_inside) = channel();
@@ -367,8 +367,8 @@ fn start_without_spares() -> (Scheduler, Posted) {
     (scheduler, posted)
 }
 
-/// A worker that waits in the driver is in a long call there when it is woken for the first
-/// process. The other one takes that, and sleeps again.
+/// A worker waiting in the driver is in a long call there when it is woken for the first process.
+/// The other worker takes the process, and sleeps again.
 // pins: G2
 #[test]
 fn a_worker_that_is_woken_in_a_long_call_is_not_relied_on() {
@@ -386,15 +386,15 @@ fn a_worker_that_is_woken_in_a_long_call_is_not_relied_on() {
     drop(held);
 }
 
-/// A worker that searches looks in the driver, and is in a long call there. The other one falls
-/// asleep afterwards.
+/// A searching worker polls the driver, and is in a long call there. The other worker falls asleep
+/// afterwards.
 // pins: G2
 #[test]
 fn a_worker_that_searches_in_the_driver_is_not_relied_on() {
     let (scheduler, posted) = start_without_spares();
     let steps = RefCell::new(Vec::new());
     let start_steps = || {
-        // Those of a round before hold a worker.
+        // Steps of the last round hold a worker.
         steps.borrow_mut().clear();
         let started = [(); 2].map(|()| start_step(&scheduler));
         *steps.borrow_mut() = Vec::from(started);
@@ -411,7 +411,7 @@ fn a_worker_that_searches_in_the_driver_is_not_relied_on() {
     drop(held);
 }
 
-/// What is started in the driver begins when the call there is over.
+/// A process started in the driver begins when the call there is over.
 // pins: I1
 #[test]
 fn a_wait_in_the_driver_is_refused() {

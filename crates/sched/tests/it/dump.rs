@@ -1,4 +1,4 @@
-//! What can be seen of a scheduler that stands still.
+//! The view of a scheduler that stands still.
 
 use crate::support::*;
 use ganger_proc_api::{
@@ -20,7 +20,7 @@ fn of(dump: &Dump, method: &str) -> ProcessDump {
     process
 }
 
-/// A process that stays in its step until it is told to go on.
+/// A process that stays in its step until it may continue.
 fn stays(until_told: &Arc<AtomicBool>) -> impl Process {
     let is_told = Arc::clone(until_told);
     process(move |_, _, out| {
@@ -75,7 +75,7 @@ fn a_dump_says_who_runs_what_and_what_waits_for_whom() {
     let is_told = Arc::new(AtomicBool::new(false));
     let stays = scheduler.submit(stays(&is_told), "stays", ()).unwrap();
     until_state(&scheduler, stays.pid(), ProcessState::Running);
-    // The only worker is in that step: what is sent and submitted now waits.
+    // The only worker is in this step: later messages and processes wait.
     idle.send(Message::new("one", ())).unwrap();
     idle.send(Message::new("two", ())).unwrap();
     idle.send_control(Message::new("three", ())).unwrap();
@@ -130,7 +130,7 @@ fn a_dump_says_who_runs_what_and_what_waits_for_whom() {
     is_told.store(true, Ordering::SeqCst);
     exit(stays);
     kept.lock().unwrap().clear();
-    // A process that is still to take what it has been sent would be found running.
+    // A process with untaken messages would be found running.
     for waits in [&asks, &idle, &later] {
         until_state(&scheduler, waits.pid(), ProcessState::Idle);
     }
@@ -142,7 +142,7 @@ fn a_dump_says_who_runs_what_and_what_waits_for_whom() {
     scheduler.stop(Duration::ZERO).unwrap();
 }
 
-/// Starts a child in its step, and leaves the messages that it gets.
+/// Starts a child in its step, and leaves its messages.
 #[derive(Default)]
 struct Parent {
     took: bool,
@@ -223,7 +223,7 @@ fn a_look_says_of_what_type_a_process_is_and_where_it_comes_from() {
     until("it is another", || {
         look(child.pid).type_name == seen.type_name
     });
-    // It takes all four.
+    // The step takes all four.
     parent.send(Message::new("the last", ())).unwrap();
     until("it has left nothing", || look(parent.pid()).left == 0);
     scheduler.terminate(parent.pid()).unwrap();

@@ -154,7 +154,7 @@ fn what_is_called_between_two_steps_may_end_its_process() {
         let (pid, handle) = (completer.pid().unwrap(), handle.clone());
         let call = Box::new(move || handle.terminate(pid).unwrap());
         assert!(completer.sink().unwrap().between_steps(call).is_ok());
-        // It is in the mailbox behind the call.
+        // The completion is in the mailbox behind the call.
         completer.complete(());
         Ok(())
     };
@@ -211,7 +211,7 @@ fn who_works_for_a_process_that_is_terminated_or_has_ended_can_see_it() {
     let keep = move |_: Command, completer: Completer| -> Result<(), BoxError> {
         Ok(send.send(completer)?)
     };
-    // What comes back inside an error is a handler, too.
+    // A handler out of an error is a handler, too.
     let keep: Arc<dyn Handler> = Arc::new(keep);
     scheduler.register(256, "keep", Arc::clone(&keep)).unwrap();
     let refused = scheduler.register(256, "keep", keep).unwrap_err();

@@ -1,4 +1,4 @@
-//! What the scheduler's errors say: what is true, and once.
+//! The texts of the scheduler's errors: true, and stated once.
 
 use crate::support::*;
 use ganger_proc_api::{CommandId, Pid, UpgradeRequest};

@@ -14,7 +14,7 @@ fn number(event: Event) -> u64 {
     }
 }
 
-/// Submits before the start, so that all messages are there at the first step.
+/// Submits before the start, so all messages are there at the first step.
 fn unstarted() -> Scheduler {
     Scheduler::builder().workers(1).build().unwrap()
 }
@@ -86,7 +86,7 @@ fn what_a_step_leaves_comes_before_the_next_batch() {
     }
     scheduler.start().unwrap();
     assert_eq!(reports.recv().unwrap(), (3, Some(0)));
-    // Each message wakes it once; it sees the two that it left and the new one, and takes the
+    // Each message wakes it once; it sees the two left messages and the new one, and takes the
     // oldest.
     for n in 1..10_u64 {
         until_state(&scheduler, handle.pid(), ProcessState::Idle);

@@ -1,4 +1,4 @@
-//! What is registered with the end of a process.
+//! Registrations with the end of a process.
 
 use crate::support::*;
 use ganger_proc_api::{
@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-/// What was done, in its order.
+/// The calls made, in their order.
 #[derive(Clone, Default)]
 struct Log(Arc<Mutex<Vec<String>>>);
 
@@ -71,7 +71,7 @@ fn noting(log: &Log, handle: &Handle, number: u64) -> Box<dyn ExitAction> {
     })
 }
 
-/// Registers an action in its `init`, one in each step with a message, and one in its `close`.
+/// Registers an action in its `init`, in each step with a message, and in its `close`.
 struct Registers {
     log: Log,
     handle: WeakHandle,
@@ -132,7 +132,7 @@ impl Process for Registers {
     }
 }
 
-/// What has to be in the log when those actions were registered in time, and 9 in `close`.
+/// The expected log when these actions were registered in time, and 9 in `close`.
 fn expected(cause: &str, in_time: &[u64]) -> Vec<String> {
     let mut expected = vec!["close".to_owned()];
     expected.extend(in_time.iter().map(|it| format!("release {it} there")));
@@ -312,14 +312,14 @@ fn actions_stay_when_their_process_is_upgraded_and_are_taken_back_by_their_keys(
     assert_eq!(log.take(), done);
 }
 
-/// An action with a name in the way: monitors find the name free, and what is held released.
+/// An action with a name in the way: monitors find the name free, and resources released.
 // pins: P12
 #[test]
 fn all_is_released_before_anybody_is_told() {
     struct Sees(Log, Arc<AtomicBool>, WeakHandle);
     impl ExitAction for Sees {
         fn release(&mut self, _: Pid) {
-            // Ordering: Relaxed: one thread ends the process.
+            // Ordering: Relaxed: a single thread ends the process.
             self.1.store(true, Ordering::Relaxed);
         }
 
@@ -345,7 +345,7 @@ fn all_is_released_before_anybody_is_told() {
     assert!(is_released.load(Ordering::Relaxed));
 }
 
-/// Counts, and sees that all releases come before the first call that tells.
+/// Counts, and checks that all releases come before the first `tell`.
 struct Counting {
     is_telling: Arc<AtomicBool>,
     released: Arc<AtomicUsize>,
@@ -354,7 +354,7 @@ struct Counting {
 
 impl ExitAction for Counting {
     fn release(&mut self, _: Pid) {
-        // Ordering: Relaxed: counts, of one thread; read when the process has ended.
+        // Ordering: Relaxed: counts, of a single thread; read when the process has ended.
         assert!(!self.is_telling.load(Ordering::Relaxed));
         self.released.fetch_add(1, Ordering::Relaxed);
     }

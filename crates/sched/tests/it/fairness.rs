@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use std::time::Duration;
 
-/// The formula of the documentation: within how many picks a process starts that has so many others
-/// before it.
+/// The formula of the documentation: within how many picks a process with `before` others in front
+/// starts.
 fn bound(before: u64) -> u64 {
     (127 + 1) * (before + 16 + 2)
 }
@@ -68,7 +68,7 @@ fn every_ready_process_starts_within_the_bound_whatever_the_others_do() {
     }
     let crowd = adversaries.len() as u64;
 
-    // A flood of submits goes on beside the probes.
+    // A flood of submits accompanies the probes.
     let flood = Arc::new(AtomicBool::new(true));
     let flooder = {
         let (handle, flood, count) = (scheduler.handle(), Arc::clone(&flood), count());
@@ -92,8 +92,8 @@ fn every_ready_process_starts_within_the_bound_whatever_the_others_do() {
     };
     let mut worst = 0;
     for _ in 0..300 {
-        // While the one worker is held in a step, no process is picked: what is counted from here
-        // on comes before the probe.
+        // While the only worker is held in a step, no process is picked: all processes counted from
+        // here on come before the probe.
         let ((entered, has_entered), (leave, may_leave)) = (mpsc::channel(), mpsc::channel());
         let holder = process(move |_, _, out| {
             entered.send(())?;
@@ -113,7 +113,7 @@ fn every_ready_process_starts_within_the_bound_whatever_the_others_do() {
         leave.send(()).unwrap();
         let waited = exit_number(probe) - submitted;
         assert!(exit(holder).is_done());
-        // The flood may have put one more before it than was counted.
+        // The flood may have put another process before it than was counted.
         let bound = bound(before + crowd + 2);
         assert!(waited <= bound, "{waited} picks, {before} before it");
         worst = worst.max(waited);
@@ -181,7 +181,7 @@ fn the_chain_limit_rotates_before_the_61st_pick() {
     });
     let hog = scheduler.submit(hog, "main", ()).unwrap();
     until_state(&scheduler, hog.pid(), ProcessState::Running);
-    // Without the limit this one would wait for a million steps of the other.
+    // Without the limit this process would wait for a million steps of the other.
     let quick = process(|_, _, out| {
         out.done(1);
         Ok(())
@@ -222,7 +222,7 @@ fn each_pick_may_be_a_rotation_and_then_they_start_in_the_order_of_their_submits
 }
 
 /// Two chains of processes on two workers. Each process wakes the next two on its own worker, so
-/// that the oldest process in a deque is stolen again and again.
+/// the oldest process in a deque is stolen again and again.
 struct Relay {
     stop: AtomicBool,
     started: AtomicU64,

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 // pins: G2
 #[test]
 fn a_lone_process_is_handed_on_when_the_step_that_woke_it_goes_on() {
-    // Without spares: the other worker, which sleeps, has to be woken.
+    // Without spares: the other worker, which sleeps, must be woken.
     let scheduler = start(2);
     for _ in 0..10 {
         let has_run = Arc::new(AtomicBool::new(false));
@@ -25,12 +25,12 @@ fn a_lone_process_is_handed_on_when_the_step_that_woke_it_goes_on() {
         let lone = scheduler.submit(lone, "main", ()).unwrap();
         until_state(&scheduler, lone.pid(), ProcessState::Idle);
         until("both workers sleep", || scheduler.stats().sleeping == 2);
-        // The monitor takes a last look before it sleeps as well, and has to be woken.
+        // The monitor takes a last look before it sleeps as well, and must be woken.
         std::thread::sleep(Duration::from_millis(10));
         let target = lone.pid();
         let handle = scheduler.handle();
         let waker = process(move |ctx, _, out| {
-            // A worker woken for this process has to find nothing more.
+            // A worker woken for this process must find nothing more.
             until("the other worker sleeps", || handle.stats().sleeping == 1);
             ctx.send(target, "go", ())?;
             until("the other has run", || has_run.load(Ordering::SeqCst));
@@ -46,7 +46,7 @@ fn a_lone_process_is_handed_on_when_the_step_that_woke_it_goes_on() {
 #[test]
 fn a_pair_that_wakes_each_other_hardly_wakes_anybody_else() {
     const ROUNDS: u64 = 100_000;
-    // As seldom as the monitor looks, so that its wake-ups can be told from those of sends.
+    // As seldom as the monitor looks, to tell its wake-ups from those of sends.
     const DELAY: Duration = Duration::from_millis(2);
     let builder = Scheduler::builder().workers(2).max_spares(0);
     let scheduler = builder.hand_off_delay(DELAY).build().unwrap();
@@ -78,7 +78,7 @@ fn a_pair_that_wakes_each_other_hardly_wakes_anybody_else() {
     let ends = [exit_number(white), exit_number(black)];
     assert!(ends == [0, 1] || ends == [1, 0]);
     let after = scheduler.stats().total;
-    // The monitor wakes a worker at one look in two at the most, where a system that takes the
+    // The monitor wakes a worker in at most half of its looks, where a system that takes the
     // processor away made a step look long. Both workers may have been on their way to sleep, or to
     // the first ball.
     let woken = u128::from(after.sleeps - before.sleeps);

@@ -1,4 +1,4 @@
-//! Waiting for the end, and what is left after it.
+//! Waits for the end, and the remains after it.
 
 use crate::support::*;
 use ganger_proc_api::{
@@ -34,7 +34,7 @@ fn a_handle_waits_by_blocking_with_a_deadline_and_as_a_future() {
     let handle = scheduler.submit(numbered(2), "main", ()).unwrap();
     assert!(block_on(handle).is_done());
 
-    // The waker of the task that polled last is the one that is woken.
+    // The end wakes the waker of the last poll.
     let canceller = {
         let (scheduler, pid) = (scheduler.handle(), patient.pid());
         thread::spawn(move || scheduler.cancel(pid, "go").unwrap())
@@ -61,7 +61,7 @@ fn block_on<F: Future>(future: F) -> F::Output {
     }
 }
 
-/// The reference to the process goes to one of the two, and its result is dropped by one of them.
+/// The reference to the process goes to one of the two, and either drops its result.
 // pins: P12
 #[test]
 fn a_handle_that_goes_as_its_process_ends() {
@@ -134,7 +134,7 @@ fn nothing_outlives_the_scheduler() {
     let held = probe();
     let idler = process(move |_, _, out| {
         let _ = &held;
-        // It may have a turn before the deadline has passed.
+        // The process may have a turn before the deadline has passed.
         out.defer_cancel();
         Ok(())
     });
@@ -183,7 +183,7 @@ fn done() -> impl Process {
     })
 }
 
-/// Ended processes leave their memory and their places to later ones, on several threads.
+/// Ended processes leave their memory and their places to later processes, on several threads.
 // pins: P7
 #[test]
 fn what_a_process_leaves_to_the_next_is_not_its_pid_and_keeps_nothing_alive() {

@@ -1,4 +1,4 @@
-//! Values that processes hand down to their children.
+//! Values handed down to children.
 
 use crate::support::start;
 use ganger_proc_api::{
@@ -12,7 +12,7 @@ use std::sync::{Arc, mpsc};
 struct Trace(u64);
 struct Tenant(&'static str);
 
-/// What a process has.
+/// The values of a process.
 type Seen = (Option<u64>, Option<&'static str>);
 
 fn seen(ctx: &Context) -> Seen {
@@ -20,7 +20,7 @@ fn seen(ctx: &Context) -> Seen {
     (trace, ctx.inherited::<Tenant>().map(|it| it.0))
 }
 
-/// Ends with the trace that it has.
+/// Ends with its trace.
 fn child() -> impl Process {
     process_fn(|ctx, _, out| {
         out.done(ctx.inherited::<Trace>().map_or(0, |it| it.0));
@@ -28,7 +28,7 @@ fn child() -> impl Process {
     })
 }
 
-/// Says what it has in `init` and in its first step, and ends.
+/// Sends its values in `init` and in its first step, and ends.
 struct Tells(mpsc::Sender<Seen>);
 
 impl Process for Tells {
@@ -105,7 +105,7 @@ fn children_have_what_their_parent_has_when_it_starts_them() {
             assert_eq!(told.recv(), Ok((Some(7), None)), "way {number}");
         }
     }
-    // One without a parent has nothing, wherever its handle has been.
+    // A process without a parent has nothing, wherever its handle has been.
     scheduler.spawn(Tells(sender)).unwrap();
     assert!(told.iter().all(|it| it == (None, None)));
 }
@@ -240,7 +240,7 @@ fn the_values_of_a_process_are_gone_when_it_has_ended() {
         assert_eq!(ended.wait().is_done(), !fails);
     }
     assert_eq!(Arc::strong_count(&probe), 1);
-    // What comes later goes with the cell, which the next process has.
+    // Later values go with the cell, which the next process has.
     for ctx in contexts.try_iter() {
         assert!(ctx.inherited::<Bomb>().is_none());
         ctx.set_inherited(Bomb(Arc::clone(&probe)));

@@ -1,4 +1,4 @@
-//! Messages that a timer keeps until a step is about to be shown them.
+//! Messages kept by a timer until a step is about to see them.
 
 use crate::support::{exit_number, process};
 use ganger_proc_api::{Envelope, Event};
@@ -6,16 +6,16 @@ use ganger_sched::{Scheduler, Timer};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// What a process does in each step to have a system event in the next one.
+/// A process's act in each step, for a system event in the next.
 #[derive(Clone, Copy)]
 enum Flood {
     Control,
     Cancel,
 }
 
-/// So many messages are sent to a process, of which all but the last are taken back. Returns in
-/// which of its steps the process is shown that; in the step `cancels` it takes the message back,
-/// and ends with 0 if it could.
+/// Sends `kept` messages to a process, and takes all but the last back. Returns the step of the
+/// process with the last message; in the step `cancels` the process takes this message back, and
+/// ends with 0 if it could.
 fn shown_in_step(flood: Flood, batch: usize, kept: u64, cancels: u64) -> u64 {
     let builder = Scheduler::builder().workers(1).event_batch(batch);
     let scheduler = builder.build().unwrap();
@@ -62,7 +62,7 @@ fn shown_in_step(flood: Flood, batch: usize, kept: u64, cancels: u64) -> u64 {
     exit_number(process)
 }
 
-/// After eight batches that system events have filled, one is of the others. Until then the
+/// After eight batches filled by system events, a batch has only other events. Until then the
 /// message can be taken back.
 // pins: P4, T2
 #[test]
@@ -73,7 +73,7 @@ fn system_events_keep_a_kept_message_waiting_for_eight_batches() {
     }
 }
 
-/// The batch has room for the message beside the cancellation.
+/// The batch has room for the message next to the cancellation.
 // pins: P4, T2
 #[test]
 fn cancellations_do_not_keep_a_kept_message_waiting() {

@@ -12,7 +12,7 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, OnceLock, mpsc};
 use std::task::{Context, Poll, Waker};
 
-/// What a step has been shown, without its values.
+/// The events of a step, without their values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Seen {
     Message(u64),
@@ -37,7 +37,7 @@ fn message(n: u64) -> Message {
     Message::new("n", n)
 }
 
-/// A process that collects what it is shown, batch by batch, and ends when it has that many events.
+/// A process that collects its events, batch by batch, and ends when it has `until` of them.
 fn collector(until: usize) -> (Arc<Mutex<Vec<Vec<Seen>>>>, impl ganger_proc_api::Process) {
     let batches = Arc::new(Mutex::new(Vec::new()));
     let log = Arc::clone(&batches);
@@ -178,7 +178,7 @@ fn control_messages_have_an_allowance_of_their_own() {
         }
         let refused = handle.send(message(9)).unwrap_err();
         assert_eq!(refused.kind, SendErrorKind::Full);
-        // A mailbox that is full of messages takes as many control messages.
+        // A mailbox full of messages takes as many control messages.
         for n in 0..u64::from(LIMIT) {
             handle.send_control(message(n)).unwrap();
         }

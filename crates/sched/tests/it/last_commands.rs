@@ -74,7 +74,7 @@ fn of_a_step_that_begins_to_stop_the_scheduler_are_carried_out() {
     }
 }
 
-/// A handler that does something when it is dropped.
+/// A handler with a call at its drop.
 struct OnDrop(Mutex<Option<Box<dyn FnOnce() + Send>>>);
 
 impl OnDrop {
@@ -98,7 +98,7 @@ impl Drop for OnDrop {
     }
 }
 
-/// Stops the scheduler on another thread, with a deadline of an hour. The thread has to return.
+/// Stops the scheduler on another thread, with a deadline of an hour. The thread must return.
 fn stops(scheduler: Scheduler) {
     let (tell, told) = channel();
     thread::spawn(move || tell.send(scheduler.stop(HOUR).unwrap()).unwrap());

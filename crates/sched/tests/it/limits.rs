@@ -1,4 +1,4 @@
-//! Limits, PIDs of one's own, and settings.
+//! Limits, chosen PIDs, and settings.
 
 use crate::support::*;
 use ganger_proc_api::{Pid, SubmitErrorKind};

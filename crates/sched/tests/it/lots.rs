@@ -1,5 +1,5 @@
-//! Sends that wait for room are served for many places at a time, and never wait beside room for
-//! ever.
+//! Sends that wait for room are served for many places at a time, and never wait for ever while
+//! room is free.
 
 use crate::pressure::{
     assert_refused, block_on, collected, limited, number, numbered, started, waiting,
@@ -13,8 +13,8 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-/// A process that takes so many messages in its first step, and has `rest` step from then on. And
-/// the first sender that waits: its mailbox for 8 messages is full.
+/// A process that takes `take` messages in its first step, and calls `rest` from then on. Also the
+/// first waiting sender: its mailbox for 8 messages is full.
 fn crowded(
     take: usize,
     mut rest: impl FnMut(&Context, &mut Events<'_>, &mut StepOutput) + Send + 'static,
@@ -93,7 +93,7 @@ fn a_sender_whose_time_is_over_takes_the_room_that_there_is() {
         }
     });
     told.recv().unwrap();
-    // The step does not end. There is room for two.
+    // The step does not end. The mailbox has room for two.
     let short = Duration::from_millis(1);
     let address = handle.address();
     assert_refused(address.send(numbered(10)), SendErrorKind::Full, 10);
@@ -105,8 +105,8 @@ fn a_sender_whose_time_is_over_takes_the_room_that_there_is() {
     assert_eq!(collected(handle), "2 3 4 5 6 7 8 9");
 }
 
-/// A process that takes as many messages a step as chance says, goes on, waits or blocks, and ends
-/// when each of the senders has sent `each` numbers, which come in order.
+/// A process that takes a random number of messages a step, continues, waits or blocks, and ends
+/// when each of the senders has sent `each` numbers, in order.
 fn moody(seed: u64, limit: usize, senders: usize, each: u64) -> impl Process {
     let mut random = fastrand::Rng::with_seed(seed);
     let mut next = vec![0; senders];
@@ -144,7 +144,8 @@ fn moody(seed: u64, limit: usize, senders: usize, each: u64) -> impl Process {
 /// A way to send.
 type SendBy = fn(&Address, Message) -> Result<(), SendError>;
 
-/// Whatever it does, none of them waits for ever, and no message is lost or overtakes another.
+/// Whatever the process does, no sender waits for ever, and no message is lost or overtakes
+/// another.
 // pins: P4, P13
 #[test]
 fn senders_of_all_kinds_get_through_to_a_process_of_all_moods() {
@@ -177,7 +178,7 @@ fn senders_of_all_kinds_get_through_to_a_process_of_all_moods() {
                 });
             }
         });
-        // It may wait beside messages.
+        // The process may wait despite messages.
         while !handle.is_finished() {
             let _is_sent = handle.address().send_control(Message::new("look", ()));
             thread::yield_now();

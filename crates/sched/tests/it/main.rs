@@ -1,7 +1,8 @@
-//! What the scheduler promises, as its users see it: one program, since each takes seconds to link.
+//! The promises of the scheduler, as its users see them: in a single program, since each takes
+//! seconds to link.
 //!
-//! What needs a process of its own (an allocator, a global subscriber, the threads' affinity) stays
-//! in a program beside this one.
+//! A test with a process of its own (an allocator, a global subscriber, the threads' affinity)
+//! stays in another program.
 #![cfg(not(ganger_loom))]
 
 mod support;

@@ -1,4 +1,4 @@
-//! Processes that monitor each other: which ones, and for how long.
+//! Processes that monitor each other: their choice, and the duration.
 
 use crate::support::puppet::*;
 use crate::support::*;
@@ -191,7 +191,7 @@ fn a_context_submits_under_a_pid_cancels_and_terminates() {
     ));
 }
 
-/// The monitor and its end are both in the mailbox of a process whose step is its last one.
+/// The monitor and its end are both in the mailbox of a process in its last step.
 #[test]
 fn a_monitor_that_is_taken_back_before_the_end_is_not_told() {
     let scheduler = start(2);

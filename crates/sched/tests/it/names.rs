@@ -55,7 +55,7 @@ fn a_name_is_one_process_s_until_it_ends_or_loses_it() {
     assert_eq!(names(&scheduler), []);
 }
 
-/// Otherwise each call would cost a turn, and a node in a mailbox that no limit counts.
+/// Otherwise each call would cost a turn, and a node in a mailbox beyond any limit.
 // pins: P13
 #[test]
 fn who_asks_for_a_taken_name_again_and_again_has_its_process_told_once() {
@@ -223,8 +223,8 @@ proptest! {
     }
 }
 
-/// Threads that give names to processes that end meanwhile, and take them away: in the end no name
-/// is left.
+/// Threads give names to processes that end meanwhile, and take them away: in the end no name is
+/// left.
 #[test]
 fn no_name_outlives_its_process_whoever_gives_it_meanwhile() {
     const ROUNDS: usize = 400;
@@ -259,8 +259,7 @@ fn no_name_outlives_its_process_whoever_gives_it_meanwhile() {
     assert_ne!(given.load(Ordering::Relaxed), 0);
 }
 
-/// One thread takes the name away while another gives it back: the end frees it, whichever came
-/// last.
+/// A thread takes the name away while another gives it back: the end frees it, whichever came last.
 #[test]
 fn a_name_that_is_taken_away_and_given_again_goes_with_its_process() {
     let scheduler = start(1);
@@ -295,7 +294,7 @@ fn who_has_ended_does_not_touch_the_names_of_its_successor() {
     let is_over = AtomicBool::new(false);
     thread::scope(|scope| {
         scope.spawn(|| {
-            // Ordering: Relaxed: nothing is read on the strength of it.
+            // Ordering: Relaxed: nothing is read on the strength of this load.
             while !is_over.load(Ordering::Relaxed) {
                 assert!(old.register_name("a").is_err());
             }

@@ -1,4 +1,4 @@
-//! A scheduler that is built and not started: what would wait for ever says so, and the rest works.
+//! A scheduler that is built and not started: endless waits are refused, and the rest works.
 
 use crate::support::*;
 use ganger_proc_api::{
@@ -57,7 +57,7 @@ fn a_wait_for_a_process_is_an_error_at_once_and_leaves_the_process_alone() {
     assert_says_so(&error);
     scheduler.start().unwrap();
     assert!(scheduler.process(pid).is_some());
-    // What waits for a time is as patient as before.
+    // A wait with a timeout is as patient as before.
     let scheduler = built();
     let handle = scheduler.submit(waiter(), "main", ()).unwrap();
     let handle = handle.wait_timeout(Duration::from_millis(1)).unwrap_err();
@@ -80,13 +80,13 @@ fn a_question_says_so_at_once_or_when_its_time_is_over() {
         answers,
         |it| Some(it),
         |_, reply: Reply<u64>| {
-            // It is never answered.
+            // The question is never answered.
             std::mem::forget(reply);
             Ok(())
         },
     );
     assert_says_so(&failed(passed_on.wait()));
-    // What is begun before the start is answered after it.
+    // A question begun before the start is answered after it.
     let third = scheduler.spawn(Seven).unwrap();
     let answer = third.call(|reply| reply).begin();
     scheduler.start().unwrap();
@@ -127,7 +127,7 @@ fn a_stop_ends_all_and_is_an_error_with_the_report() {
         };
         assert_eq!(report.forced, 1);
     }
-    // It has ended, so that the wait is none.
+    // The process has ended, so the wait is over at once.
     assert!(matches!(handle.wait(), ExitReason::Terminated));
 }
 

@@ -1,4 +1,4 @@
-//! What the monitors of a process are told, and when.
+//! The notices to the monitors of a process, and their times.
 
 use crate::support::puppet::*;
 use crate::support::*;
@@ -161,7 +161,7 @@ fn no_limit_keeps_a_notice_away() {
     scheduler.terminate(watcher.pid()).unwrap();
 }
 
-/// A watcher that is busy until the target has ended, with messages in its mailbox.
+/// A watcher is busy until the target has ended, with messages in its mailbox.
 #[test]
 fn a_notice_is_the_first_event_of_the_next_step() {
     let scheduler = start(2);
@@ -179,7 +179,7 @@ fn a_notice_is_the_first_event_of_the_next_step() {
         exit(target);
         Ok(())
     });
-    // Waits for the step that is on, so that what follows is for the next one.
+    // Waits for the present step, so later acts are for the next step.
     on.recv_timeout(PATIENCE).unwrap();
     watcher.tell(move |_, _| Ok(first.send(())?));
     go.send(()).unwrap();
@@ -221,7 +221,7 @@ fn whoever_is_told_finds_the_place_and_the_pid_free() {
     assert_eq!(exit_number(supervisor), ROUNDS);
 }
 
-/// A hook that refuses every process but puppets, and has a puppet monitor those that it refuses.
+/// A hook that refuses every process but puppets, and has a puppet monitor the refused ones.
 #[derive(Default)]
 struct Refuses(OnceLock<(WeakHandle, Pid)>);
 
@@ -287,8 +287,8 @@ fn one_that_was_not_started_after_all_has_never_been() {
     watcher.has_none_but(12);
 }
 
-/// Every process monitors every other, while they end in all ways. Each one that is still there is
-/// told once of each end.
+/// Every process monitors every other, while they end in all ways. Each surviving process is
+/// notified once of each end.
 // pins: P12
 #[test]
 fn in_a_crowd_each_monitor_is_told_once() {
@@ -338,7 +338,7 @@ fn in_a_crowd_each_monitor_is_told_once() {
         for member in &members {
             let _ended = member.address().send(Message::new("go", ()));
         }
-        // A process that no longer counts as live has told its monitors.
+        // A process that ceases to count as live has notified its monitors.
         until("all is quiet", || {
             let live = scheduler.stats().live;
             let listed = scheduler.processes();
@@ -371,7 +371,7 @@ fn in_a_crowd_each_monitor_is_told_once() {
     }
 }
 
-/// Its `close` says that it has begun, and waits until it is let go.
+/// Its `close` announces its begin, and waits until it may return.
 struct SlowClose {
     closing: Sender<()>,
     go: Receiver<()>,

@@ -1,4 +1,4 @@
-//! What a scheduler that is observed counts and measures, and looks beside its work.
+//! The counts and measures of an observed scheduler, and looks during its work.
 
 use crate::support::*;
 use ganger_proc_api::{
@@ -89,7 +89,7 @@ fn a_level_changes_below_the_one_of_the_builder() {
     assert!(scheduler.set_observe(Observe::Histograms).is_err());
 }
 
-/// Steps that take what they get, a second one, and one that leaves all but one.
+/// Steps that take their only event, a second event, and steps that leave all but one.
 // pins: V5
 #[test]
 fn turns_steps_and_events_are_counted_one_by_one() {
@@ -118,7 +118,7 @@ fn turns_steps_and_events_are_counted_one_by_one() {
         (1, 1, 10, 0)
     );
     let seen = counts(&scheduler, leaves.pid());
-    // An event that was left is no new one.
+    // A left event is not new.
     assert_eq!((seen.events, seen.waiting, seen.steps), (10, 0, 10));
     assert_eq!(seen.turns, 10);
     takes.send(message()).unwrap();
@@ -213,7 +213,7 @@ fn a_process_begins_with_nothing_of_the_one_before() {
     let scheduler = observed(Observe::Counts);
     scheduler.start().unwrap();
     let (tell, told) = mpsc::channel();
-    // Processes that workers start and end have cells of earlier processes.
+    // Processes started and ended by workers have cells of earlier processes.
     let parent = process(move |ctx, events, _| {
         for _ in 0..events.count() {
             let ends = process(|_, events, out| {
@@ -301,7 +301,7 @@ fn a_process_that_waits_says_for_what_and_since_when() {
         [(8, names(&all)[1].1.clone()), (9, Some("kept".into()))]
     );
     kept.lock().unwrap().clear();
-    // Of a process that waits for a sleep alone.
+    // For a process that waits for a sleep alone.
     let sleeps = process(|_, events, out| {
         if events.count() == 0 {
             out.sleep(Duration::from_secs(3_600), 1);
@@ -314,7 +314,7 @@ fn a_process_that_waits_says_for_what_and_since_when() {
     assert_eq!(names(&seen), [(1, names(&all)[1].1.clone())]);
 }
 
-/// What comes during a look is for the reader to wake the process for.
+/// The reader wakes the process for events that come during a look.
 // pins: V6
 #[test]
 fn looks_lose_no_message() {

@@ -1,4 +1,4 @@
-//! Completers that are kept: code that keeps one is told when its process has ended.
+//! Kept completers: the holder of a completer is notified when its process has ended.
 
 use crate::support::*;
 use ganger_proc_api::{
@@ -18,7 +18,7 @@ const ASK: CommandId = CommandId::new(256);
 struct Keeper {
     kept: Arc<Mutex<HashMap<u64, (Completer, EndWatch)>>>,
     told: Arc<AtomicUsize>,
-    /// How often it was told by the end of a process that had failed.
+    /// The number of notices by the end of a failed process.
     failed: Arc<AtomicUsize>,
     next: AtomicU64,
 }
@@ -61,7 +61,7 @@ fn start_with(keeper: &Arc<Keeper>) -> Scheduler {
     scheduler
 }
 
-/// Asks so often, and waits. A message ends it: in the way that its topic says.
+/// Asks `questions` times, and waits. A message ends it: in the way of its topic.
 fn asker(questions: u64) -> impl Process {
     let mut left = questions;
     process(move |_, events, out| {
@@ -73,7 +73,7 @@ fn asker(questions: u64) -> impl Process {
                 Event::Message(message) if message.topic == "fail" => return Err("as asked".into()),
                 Event::Message(message) if message.topic == "panic" => panic!("on purpose"),
                 Event::Message(_) => out.done(()),
-                // It goes on, and may wait for its answers.
+                // The process continues, and may wait for its answers.
                 Event::Cancel(_) => out.defer_cancel(),
                 _ => {}
             }
@@ -96,7 +96,7 @@ fn a_handler_lets_go_of_completers_when_their_process_has_ended_in_any_way() {
         let asker = scheduler.submit(asker(3), "main", ()).unwrap();
         let pid = asker.pid();
         until("it has asked", || keeper.kept() == 3);
-        // One that is asked to finish may still wait for its answers.
+        // A process asked to finish may still wait for its answers.
         scheduler.cancel(pid, "please").unwrap();
         until("it knows", || {
             keeper
@@ -171,7 +171,8 @@ fn a_call_that_panics_is_contained_and_counted_and_the_others_are_made() {
     assert_eq!((keeper.told(), scheduler.stats().total.panics), (2, 1));
 }
 
-/// Threads begin to watch while the process ends: each is told once, or knows that it is too late.
+/// Threads begin to watch while the process ends: each is notified once, or knows that it is too
+/// late.
 // pins: P12
 #[test]
 fn a_watch_that_begins_while_the_process_ends_is_told_or_refused() {

@@ -1,5 +1,5 @@
-//! More messages than a process can handle: what is sent is accounted for, memory stays flat, and
-//! the terminator of the process gets through.
+//! More messages than a process can handle: all sent messages are accounted for, memory stays flat,
+//! and the terminator of the process gets through.
 
 use crate::support::*;
 use ganger_proc_api::{Event, ExitReason, Message, Payload, Process, SendError, SendErrorKind};
@@ -12,7 +12,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread;
 use std::time::Duration;
 
-/// The messages that exist, and the most that have existed at once.
+/// The existing messages, and the most at any time.
 #[derive(Default)]
 struct Living {
     now: AtomicUsize,
@@ -71,7 +71,7 @@ fn block_on(mut future: SendAsync) -> Result<(), SendError> {
 
 type Way = fn(&Address, Message) -> Result<(), SendError>;
 
-/// Ways to send. A producer tries again where one does not wait for long.
+/// Ways to send. A producer tries again after a send without a long wait.
 const WAYS: [Way; 5] = [
     Address::send_blocking,
     |address, message| block_on(address.send_async(message)),
@@ -80,7 +80,7 @@ const WAYS: [Way; 5] = [
     |address, message| address.send_timeout(message, Duration::ZERO),
 ];
 
-/// What the producers have done.
+/// The work of the producers.
 #[derive(Default)]
 struct Tally {
     offered: AtomicU64,
@@ -127,7 +127,7 @@ fn start_producer(
     thread::spawn(move || produce(producer, &address, &living, &tally, enough))
 }
 
-/// What the consumer has done.
+/// The work of the consumer.
 #[derive(Default)]
 struct Handled {
     steps: AtomicU64,
@@ -138,7 +138,7 @@ struct Handled {
     controlled_at: AtomicU64,
 }
 
-/// Handles one message a step, while `may_handle`; looks for control messages and a cancellation
+/// Handles a message a step, while `may_handle`; looks for control messages and a cancellation
 /// first.
 fn consumer(
     handled: &Arc<Handled>,
@@ -206,7 +206,7 @@ fn every_message_is_handled_once_or_comes_back() {
     assert_eq!(living.now.load(Ordering::SeqCst), 0, "a message is left");
 }
 
-/// Producers that offer ten times what is handled, until `end` ends the process.
+/// Producers offer ten times the handled messages, until `end` ends the process.
 fn overload(end: impl FnOnce(&Scheduler, &ProcessHandle, &Handled)) -> ExitReason {
     const PRODUCERS: usize = 2 * WAYS.len();
     const LIMIT: usize = 16;

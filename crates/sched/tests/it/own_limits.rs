@@ -7,7 +7,7 @@ use ganger_sched::{ContextExt, ProcessHandle, Scheduler};
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-/// It is not started, so nothing is taken.
+/// The scheduler is not started, so nothing is taken.
 fn built(limit: Option<usize>) -> Scheduler {
     match limit {
         Some(limit) => limited(limit).build().unwrap(),

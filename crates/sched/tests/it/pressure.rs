@@ -42,7 +42,7 @@ pub(crate) fn assert_refused(sent: Result<(), SendError>, kind: SendErrorKind, n
     assert_eq!(number(&error.into_envelope().message), n);
 }
 
-/// A process that takes one message a step, and ends after `count` with their numbers as text.
+/// A process that takes a message a step, and ends after `count` with their numbers as text.
 pub(crate) fn collector(count: u64) -> impl Process {
     let mut seen = Vec::new();
     process(move |_, events, out| {
@@ -65,7 +65,7 @@ pub(crate) fn collected(handle: ganger_sched::ProcessHandle) -> String {
     }
 }
 
-/// A process that waits for ever, and leaves its messages where they are.
+/// A process that waits for ever, and leaves its messages in their places.
 pub(crate) fn leaver() -> impl Process {
     process(|_, _, out| {
         out.defer_cancel();
@@ -208,8 +208,8 @@ fn the_end_of_the_process_gives_all_who_wait_their_messages_back() {
     assert_refused(address.send_blocking(numbered(6)), ENDED, 6);
 }
 
-/// A hook that fills the mailbox of each process that starts, has one more message wait, and
-/// refuses the start.
+/// A hook that fills the mailbox of each process that starts, has another message wait, and refuses
+/// the start.
 struct Refuses {
     handle: OnceLock<ganger_sched::WeakHandle>,
     waits: Mutex<Option<SendAsync>>,
@@ -367,7 +367,7 @@ fn a_waker_that_panics_harms_nobody() {
     assert_eq!(scheduler.stats().total.panics, 1);
 }
 
-/// A process that sends `count` numbers in one step, by `send`.
+/// A process that sends `count` numbers in a step, by `send`.
 fn producer(
     to: Address,
     count: u64,
@@ -386,7 +386,7 @@ fn producer(
 #[test]
 fn a_step_that_waits_costs_no_worker() {
     const COUNT: u64 = 200;
-    // The monitor would not notice by itself that the step blocks.
+    // The monitor would not notice the block of the step by itself.
     let scheduler = started(limited(2).step_limits(NEVER, NEVER));
     let consumer = scheduler.submit(collector(COUNT), "main", ()).unwrap();
     let address = consumer.address().clone();

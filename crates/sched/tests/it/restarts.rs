@@ -22,19 +22,19 @@ impl ExitAction for Says {
     }
 }
 
-/// Another one takes its place at each message, after a failure or by an upgrade.
+/// Another takes its place at each message, after a failure or by an upgrade.
 struct Life {
     says: mpsc::Sender<String>,
     target: Pid,
     is_restart: bool,
-    /// It says which messages it takes.
+    /// Whether it states the type of its messages.
     has_type: bool,
 }
 
 impl Process for Life {
     fn init(&mut self, ctx: &Context, _: &str, _: Payloads) -> Result<(), BoxError> {
         if self.has_type {
-            // The first one, of several.
+            // The first of several incarnations.
             ctx.begin_incarnations();
             ctx.accept_only::<u64>();
         }
@@ -148,7 +148,7 @@ fn after_a_restart_the_type_stays_until_the_next_one_has_begun() {
     assert!(!before.is_restarting());
     send(&scheduler, pid, Message::of(7_u64)).unwrap();
     while said.recv().unwrap() != "1 begins" {}
-    // It says nothing of types, and nothing says that it has begun.
+    // The process states no type, and nothing has marked its begin.
     let SendErrorKind::WrongType(after) = wrong() else {
         panic!("it takes numbers still")
     };

@@ -1,4 +1,4 @@
-//! Cells, places and buffers that are used again, and what comes in which order out of them.
+//! Reused cells, places and buffers, and the order of their contents.
 
 use crate::support::*;
 use ganger_proc_api::{
@@ -32,7 +32,7 @@ fn cells_in_the_pool_do_not_keep_a_stopped_scheduler() {
     until("its memory is gone", || weak.upgrade().is_none());
 }
 
-/// A cell that is used again has all the room of a new one.
+/// A reused cell has all the room of a new one.
 // pins: P13
 #[test]
 fn a_cell_that_is_used_again_has_room() {
@@ -56,7 +56,7 @@ fn a_cell_that_is_used_again_has_room() {
     assert_eq!(exit_number(parent), 7);
 }
 
-/// A message that a handler sends before it fails comes before its error.
+/// A message sent by a handler before it fails comes before its error.
 // pins: P4
 #[test]
 fn what_a_handler_sends_comes_before_its_error() {
@@ -91,7 +91,7 @@ fn what_a_handler_sends_comes_before_its_error() {
     assert_eq!(exit_number(asker), 1, "the error came first");
 }
 
-/// A batch is bounded also where there is something in it that is no event.
+/// A batch is bounded also with items other than events.
 // pins: P4
 #[test]
 fn a_batch_is_bounded_behind_a_stale_completion() {
@@ -147,7 +147,7 @@ fn a_batch_is_bounded_behind_a_stale_completion() {
     assert_eq!(most.load(Ordering::SeqCst), 4);
 }
 
-/// Memory that is kept for later processes can be returned at any time, and is not missed.
+/// Memory kept for later processes can be returned at any time, and is not missed.
 // pins: P7, D4
 #[test]
 fn memory_that_is_released_is_not_missed() {

@@ -186,7 +186,7 @@ fn a_scheduler_that_is_its_own_router_refuses_whom_it_does_not_know() {
     let builder = Scheduler::builder().workers(1).host("a");
     let scheduler = builder.router(Arc::new(router)).build().unwrap();
     own.set(scheduler.downgrade()).unwrap();
-    // Often enough to see that no round leaves something to the next one.
+    // Often enough to see that no round leaves anything to the next.
     for _ in 0..100 {
         for (target, kind) in [
             ("{b|7}", SendErrorKind::HostNotFound),

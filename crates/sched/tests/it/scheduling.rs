@@ -1,4 +1,4 @@
-//! Which process runs next, on which worker, and what workers do without work.
+//! The process that runs next, its worker, and the acts of workers without work.
 
 use crate::support::*;
 use ganger_proc_api::{Event, Message, Pid};
@@ -35,7 +35,7 @@ fn the_global_queue_is_first_in_first_out() {
     assert!(list.lock().unwrap().iter().copied().eq(0..100));
     let stats = scheduler.worker_stats()[0];
     assert_eq!(stats.global_picks, 100);
-    // The first of each seventeen is run at once, the others by way of the worker's deque.
+    // The first of each seventeen runs at once, the others by way of the worker's deque.
     assert_eq!(stats.local_picks, 94, "{stats:?}");
     scheduler.stop(Duration::ZERO).unwrap();
 }
@@ -225,7 +225,7 @@ fn workers_without_work_block() {
     }
 }
 
-/// How often the threads with that name have been switched away from; none if one is not asleep.
+/// How often the threads with this name have been switched away from; `None` if any is not asleep.
 #[cfg(target_os = "linux")]
 fn context_switches(name: &str) -> Option<u64> {
     let mut switches = 0;
@@ -283,7 +283,7 @@ fn an_idle_scheduler_wakes_no_thread() {
         .iter()
         .map(|worker| worker.sleeps)
         .collect();
-    // Not to wait for something, but to give something the time to happen that must not.
+    // Gives a wrong wake-up the time to happen.
     thread::sleep(std::time::Duration::from_millis(300));
     assert_eq!(context_switches("g7"), before, "a thread woke up");
     let after: Vec<_> = scheduler

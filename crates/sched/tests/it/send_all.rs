@@ -1,4 +1,4 @@
-//! Sending many messages to one process.
+//! Sends of many messages to a process.
 
 use crate::support::*;
 use ganger_proc_api::{Event, Message, Payload, Process, SendErrorKind};
@@ -11,12 +11,12 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Waker};
 use std::{mem, thread};
 
-/// How many messages one push puts in.
+/// The number of messages in a push.
 const LOT: u64 = 128;
 
 type Seen = Arc<Mutex<Vec<u64>>>;
 
-/// A process that notes the numbers that it gets, and ends after so many.
+/// A process that notes its numbers, and ends after `enough` of them.
 fn reader(seen: &Seen, enough: u64) -> impl Process {
     let seen = Arc::clone(seen);
     process(move |_, events, out| {
@@ -69,7 +69,7 @@ fn messages_of_many_senders_arrive_once_and_in_the_order_of_each() {
                     let end = next + EACH;
                     let mut random = fastrand::Rng::with_seed(sender);
                     while next < end {
-                        // Now and then one, none, or several lots.
+                        // Now and then a single message, none, or several lots.
                         let count = random.u64(0..4 * LOT).min(end - next);
                         to.send_all(messages(next..next + count)).unwrap();
                         next += count;
@@ -134,7 +134,7 @@ fn what_is_not_sent_before_the_process_ends_comes_back() {
     assert!(numbers(error.messages).into_iter().eq(LOT..500));
 }
 
-/// An iterator of so many messages, which claims to have more than there can be.
+/// An iterator of this many messages, which claims an impossible number.
 struct Boastful(u64);
 
 impl Iterator for Boastful {

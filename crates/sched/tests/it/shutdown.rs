@@ -166,7 +166,7 @@ fn stuck(calls: &Arc<Calls>) -> (impl Process, mpsc::Receiver<()>, mpsc::Sender<
 #[test]
 fn a_step_that_never_returns_is_reported_as_stuck() {
     let _alone = alone();
-    // One worker: no thread is left to end the others but those of the stop.
+    // A single worker: only the threads of the stop are left to end the others.
     let scheduler = start(1);
     let calls = Calls::new();
     let (process, has_entered, leave) = stuck(&calls);
@@ -181,7 +181,7 @@ fn a_step_that_never_returns_is_reported_as_stuck() {
     let begun = Instant::now();
     let report = scheduler.stop(SHORT).unwrap();
     assert!(begun.elapsed() < SHORT + SLACK, "{:?}", begun.elapsed());
-    // On a loaded machine the shutdown may be in the middle of another one's end.
+    // On a loaded machine the shutdown may be in the middle of another process's end.
     assert!(report.is_stuck(stuck.pid()), "{report:?}");
     assert!(report.stuck.len() <= 2 && report.forced >= 99, "{report:?}");
     assert_eq!(report.completed, 0);
@@ -403,11 +403,11 @@ fn unruly(calls: &Arc<Calls>) -> impl Process {
     Unruly(Arc::clone(calls))
 }
 
-/// After that stop the program may end, and its threads with it.
+/// After this stop the program may end, and its threads with it.
 // pins: P2, D4
 #[test]
 fn a_later_stop_waits_for_what_was_submitted_across_the_first_one() {
-    /// A hook that holds a start up until it is told to go on.
+    /// A hook that holds a start up until it may return.
     struct Waits(Mutex<mpsc::Receiver<()>>, mpsc::Sender<()>);
     impl Lifecycle for Waits {
         fn on_start(&self, _: Pid, _: Symbol) -> Result<(), BoxError> {

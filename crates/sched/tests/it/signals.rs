@@ -1,4 +1,4 @@
-//! Exit signals, notices in order, and notices that are withdrawn.
+//! Exit signals, notices in order, and withdrawn notices.
 
 use crate::support::puppet::puppet;
 use crate::support::*;
@@ -10,7 +10,7 @@ use std::sync::mpsc::channel;
 
 const MANY: u64 = 1_000;
 
-/// Does that when it arrives; without it, panics.
+/// Returns this decision on arrival; panics without a decision.
 #[derive(Debug)]
 struct Does(Option<Arrived>);
 

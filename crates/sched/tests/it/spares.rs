@@ -1,5 +1,4 @@
-//! What becomes of relieved workers, of the processes that they have, and of the threads in their
-//! places.
+//! The fate of relieved workers, of their processes, and of the threads in their places.
 
 use crate::support::*;
 use ganger_proc_api::{Context, Process};
@@ -65,7 +64,7 @@ fn quick() -> impl Process {
     })
 }
 
-/// A process that steps again and again until it is told to end.
+/// A process that steps again and again until it may end.
 fn restless(may_end: &Arc<AtomicBool>) -> impl Process {
     let may_end = Arc::clone(may_end);
     process(move |_, _, out| {
@@ -78,7 +77,7 @@ fn restless(may_end: &Arc<AtomicBool>) -> impl Process {
     })
 }
 
-/// How many threads of that name's scheduler there are, and how many of them are asleep.
+/// How many threads this scheduler has, and how many of them are asleep.
 #[cfg(target_os = "linux")]
 fn threads(name: &str) -> (usize, usize) {
     let tasks = std::fs::read_dir("/proc/self/task").unwrap();
@@ -101,8 +100,8 @@ fn what_a_relieved_worker_has_woken_runs_although_its_spare_never_rests() {
     let scheduler = started(Scheduler::builder().workers(1).max_spares(1));
     let has_run = Arc::new(AtomicBool::new(false));
     let last = Arc::clone(&has_run);
-    // A process that stayed in the deque of a thread that is not on duty would lie there for as
-    // long as the spare has something else.
+    // A process left in the deque of a thread off duty would wait there for as long as the spare
+    // has other work.
     let blocked = Blocked::new(&scheduler, move |ctx| {
         let last = Arc::clone(&last);
         let woken = process(move |_, _, out| {
@@ -123,7 +122,7 @@ fn what_a_relieved_worker_has_woken_runs_although_its_spare_never_rests() {
 #[test]
 fn what_a_relieved_worker_has_woken_wakes_a_sleeper() {
     let builder = Scheduler::builder().workers(1);
-    // The delay is long, so that the monitor does not find the process first.
+    // The delay is long, for the monitor not to find the process first.
     let scheduler = started(builder.hand_off_delay(Duration::from_millis(2)));
     for nth in 0..20 {
         let blocked = Blocked::new(&scheduler, |ctx| {
@@ -185,7 +184,7 @@ fn a_surplus_thread_stays_for_as_long_as_it_was_told() {
     let builder = Scheduler::builder().workers(1);
     let scheduler = started(builder.keep_spares(Duration::from_secs(100)));
     Blocked::new(&scheduler, |_| ()).end();
-    // Not to wait for something, but to give something the time to happen that must not.
+    // Gives a wrong end the time to happen.
     thread::sleep(Duration::from_millis(500));
     assert_eq!(scheduler.stats().spares, 1);
 }

@@ -1,4 +1,4 @@
-//! Processes that are started together with a monitor, names, messages and hooks.
+//! Processes started together with a monitor, names, messages and hooks.
 
 use crate::support::puppet::*;
 use crate::support::*;
@@ -9,7 +9,7 @@ use ganger_proc_api::{
 use ganger_sched::{Arrived, ContextExt, ExitAction, ExitSignal, Scheduler, SystemEvent};
 use std::sync::mpsc::{Sender, channel};
 
-/// Ends in its first step, and says what it has seen.
+/// Ends in its first step, and sends its findings.
 fn brief(seen: Sender<Vec<u64>>) -> impl Process {
     process_fn(move |_, events: &mut Events<'_>, _: &mut StepOutput| {
         let numbers = events.filter_map(|event| match event {
@@ -93,7 +93,7 @@ fn a_child_whose_init_fails_gives_an_error_and_no_notice() {
     assert_eq!(scheduler.stats().live, 2);
 }
 
-/// Ends the process as one that is linked to a process which was not found.
+/// Ends the process like a link to a process not found.
 #[derive(Debug)]
 struct Lost;
 
@@ -184,7 +184,7 @@ fn the_type_of_an_actor_is_known_before_it_is_found_by_its_name() {
     spawner.spawn(actor()).unwrap();
 }
 
-/// Says what it is told.
+/// Passes its cause on.
 struct Tells(Sender<ExitCause>);
 
 impl ExitAction for Tells {

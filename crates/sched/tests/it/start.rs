@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use std::time::Duration;
 
-/// A process with one method, `good`. `panic` panics, and others are unknown.
+/// A process with the only method `good`. `panic` panics, and others are unknown.
 struct Picky(Arc<Calls>);
 
 impl Process for Picky {
@@ -164,7 +164,7 @@ impl Lifecycle for Hooks {
             .scheduler()
             .is_some_and(|handle| handle.address(pid).is_some())
         {
-            // A panic here would be contained, so the test asserts on what is noted.
+            // A panic here would be contained, so the test asserts on notes.
             self.seen.lock().unwrap().push(format!("{pid} is there"));
         }
         if self.panic {

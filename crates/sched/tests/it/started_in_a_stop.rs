@@ -1,4 +1,4 @@
-//! Processes that others start while the scheduler stops, because their clean-up needs them.
+//! Processes started by others while the scheduler stops, because their clean-up needs them.
 
 use crate::support::*;
 use ganger_proc_api::{Event, ExitCause, ExitReason, Process, SubmitErrorKind};
@@ -27,7 +27,7 @@ fn worker() -> impl Process {
     })
 }
 
-/// When it is cancelled it starts `worker` by `start`, and finishes when that has ended.
+/// When cancelled, it starts a worker by `start`, and finishes when the worker has ended.
 fn cleaner(
     start: impl Fn(&ganger_proc_api::Context) -> ganger_proc_api::Pid + Send + 'static,
 ) -> impl Process {
@@ -39,7 +39,7 @@ fn cleaner(
                     ctx.monitor(start(ctx), 1)?;
                 }
                 Event::Exit(notice) => {
-                    // It may have ended before the monitor began.
+                    // The worker may have ended before the monitor began.
                     let is_saved = [ExitCause::Done, ExitCause::NotFound].contains(&notice.cause);
                     out.done(is_saved);
                 }
@@ -101,7 +101,7 @@ fn the_deadline_ends_what_was_started_in_the_stop() {
     until("the child has been closed", || calls.closes() == 1);
 }
 
-/// Each starts the next one, and ends.
+/// Each starts the next, and ends.
 fn heir() -> impl Process {
     process(|ctx, events, out| {
         events.for_each(drop);
@@ -126,7 +126,7 @@ fn the_deadline_ends_processes_that_start_each_other_for_ever() {
     assert_eq!(stats.started, stats.ended());
 }
 
-/// Tells that its step has begun, and starts a child when it may.
+/// Announces its step, and starts a child when it may.
 fn in_a_step(begun: Sender<()>, may_start: Receiver<()>, told: Sender<bool>) -> impl Process {
     process(move |ctx, events, out| {
         events.for_each(drop);

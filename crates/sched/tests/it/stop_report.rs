@@ -1,4 +1,4 @@
-//! The report of a stop names the processes that it has forced, and those that are stuck.
+//! The report of a stop names the forced processes, and the stuck ones.
 
 use crate::support::*;
 use ganger_proc_api::{

@@ -1,4 +1,4 @@
-//! Several calls of `stop` at once, and what it waits for.
+//! Several calls of `stop` at once, and their waits.
 
 use crate::support::*;
 use ganger_proc_api::{
@@ -183,8 +183,8 @@ fn a_submission_that_a_stop_overtakes_is_cancelled_like_the_others() {
         let late = scope.spawn(|| scheduler.submit(Late(entered, may_leave), "main", ()));
         has_entered.recv().unwrap();
         let stopper = scope.spawn(|| scheduler.stop(LONG).unwrap());
-        // Once the canary has been told, the stop has looked up all processes that could be seen.
-        // The late one is not among them.
+        // Once the canary has been notified, the stop has looked up all visible processes. The late
+        // process is not among them.
         assert!(exit(canary).is_done());
         leave.send(()).unwrap();
         let late = late.join().unwrap().unwrap();

@@ -1,5 +1,5 @@
 //! `stop` from inside the calls of a scheduler, where it is refused, and `begin_stop`, which is
-//! not.
+//! accepted.
 
 use crate::support::*;
 use ganger_proc_api::{
@@ -18,7 +18,7 @@ const LONG: Duration = Duration::from_secs(60);
 
 const SHORT: Duration = Duration::from_millis(20);
 
-/// A call in which users' code runs.
+/// A call around users' code.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Place {
     Init,
@@ -48,7 +48,7 @@ const PLACES: [Place; 11] = [
     Place::DropOfPayload,
 ];
 
-/// An act in one of the places, which is done once; and what a `stop` there has returned before.
+/// An act in one of the places, which is done once; with the result of an earlier `stop` there.
 struct Acts {
     at: Place,
     scheduler: OnceLock<WeakHandle>,
@@ -91,7 +91,7 @@ impl Wake for Acts {
     }
 }
 
-/// A value whose destructor reaches that place.
+/// A value whose destructor reaches the place.
 struct OnDrop(Arc<Acts>, Place);
 
 impl Drop for OnDrop {
@@ -258,7 +258,7 @@ fn a_stop_that_has_begun_forces_what_is_left_at_its_deadline() {
     assert_eq!((report.completed, report.forced), (1, 1), "{report:?}");
     assert!(report.stuck.iter().map(|it| it.pid).eq([stopper.pid()]));
     assert_eq!(scheduler.stop(LONG), Ok(report));
-    // Its step is the last one.
+    // The step is the subject's last.
     drop(go);
     assert!(matches!(exit(stopper), ExitReason::Terminated));
 }
@@ -347,7 +347,7 @@ fn a_step_may_stop_another_scheduler() {
     assert!(!here.is_stopping());
 }
 
-/// Submits to one scheduler inside of a submission to another, and stops that one.
+/// Submits to a scheduler inside of a submission to another, and stops the other.
 // pins: D3
 #[test]
 fn a_stop_is_refused_however_deep_inside_of_a_submission_it_is() {

@@ -322,7 +322,7 @@ fn terminate_cancel_complete_and_upgrade_race() {
     assert_eq!(u64::from(reasons["terminated"]), total.terminated);
 }
 
-/// Panics in the call that it is told to.
+/// Panics in the chosen call.
 struct Fragile {
     place: &'static str,
     closes: Arc<AtomicUsize>,

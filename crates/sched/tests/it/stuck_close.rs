@@ -1,4 +1,4 @@
-//! A `close`, or a step, that does not return keeps no other process from ending.
+//! A `close`, or a step, without a return keeps no other process from ending.
 
 use crate::support::{PATIENCE, exit, process, stop_unstarted, until, until_state};
 use ganger_proc_api::{
@@ -83,7 +83,7 @@ fn beside_a_step_that_does_not_return_either() {
     assert!(matches!(exit(step), ExitReason::Terminated));
 }
 
-/// Its `close` waits for room in a mailbox, which has none before that mailbox's process has ended.
+/// Its `close` waits for room in a mailbox, which has none before the mailbox's process has ended.
 struct Waits(Arc<OnceLock<Address>>);
 
 impl Process for Waits {
@@ -101,8 +101,8 @@ impl Process for Waits {
     }
 }
 
-/// As many processes as there may be reapers wait in their `close` for a process that is queued
-/// behind them.
+/// As many processes as the limit of reapers wait in their `close` for a process queued behind
+/// them.
 // pins: D4, P2, P13
 #[test]
 fn that_waits_for_room() {
@@ -126,7 +126,7 @@ fn that_waits_for_room() {
     assert_eq!(scheduler.stats().total.panics, 0);
 }
 
-/// The hook of a start returns when it is told to, for one method.
+/// The hook of a start returns on request, for one method.
 struct Hook(Mutex<Receiver<()>>);
 
 impl Lifecycle for Hook {

@@ -1,4 +1,4 @@
-//! System events that crates above the scheduler put to processes.
+//! System events from crates above the scheduler to processes.
 
 use crate::support::*;
 use ganger_proc_api::{Event, ExitCause, ExitNotice, Message};

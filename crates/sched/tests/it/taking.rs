@@ -1,4 +1,4 @@
-//! A step takes its events where they lie: each once, whatever else it does.
+//! A step takes its events in their places: each once, whatever else it does.
 
 use crate::support::*;
 use ganger_proc_api::{Command, CommandId, Completer, Event, Events, ExitReason, Message, Payload};
@@ -8,7 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
 use std::{mem, ptr};
 
-/// A message that the test sees the end of.
+/// A message whose end the test sees.
 fn counted_message(count: &Arc<()>, number: u64) -> Message {
     let mut message = Message::new("n", number);
     message.payloads.push(Payload::any(Arc::clone(count)));
@@ -23,9 +23,9 @@ fn number(event: &Event) -> u64 {
     }
 }
 
-/// The first step is shown messages 0 to 9, and does `first` with them. Returns the numbers that
-/// the second step finds. Checks that nothing is left of any message in the end, and that there is
-/// room for as many as were taken.
+/// The first step is shown messages 0 to 9, and calls `first` with them. Returns the numbers found
+/// by the second step. Checks that no message is left in the end, and that each taken message has
+/// made room.
 fn left_by(
     limit: Option<usize>,
     mut first: impl FnMut(&mut Events<'_>) + Send + 'static,
@@ -42,8 +42,8 @@ fn left_by(
             first(events);
             return Ok(());
         }
-        // The messages that look for room wake the process, too. What the first step has left is
-        // to stay until the cancel event.
+        // The messages that test the room wake the process, too. The messages left by the first
+        // step must stay until the cancel event.
         if !matches!(events.peek(), Some(Event::Cancel(_))) {
             return Ok(());
         }
@@ -112,7 +112,7 @@ fn what_is_taken_by_way_of_other_hands_is_taken() {
     for limit in LIMITS {
         let left = left_by(limit, |events| {
             let mine: &mut VecDeque<Event> = Box::leak(Box::default());
-            // The queue stays within reach, so that no leak checker reports it.
+            // The queue stays within reach, so no leak checker reports it.
             KEPT.lock()
                 .unwrap()
                 .push(ptr::from_mut(mine).expose_provenance());
@@ -123,7 +123,7 @@ fn what_is_taken_by_way_of_other_hands_is_taken() {
             assert_eq!(others.by_ref().take(4).count(), 4);
             assert_eq!(events.next().as_ref().map(number), Some(77));
             assert!(events.next().is_none());
-            // The scheduler has what was left there all the same.
+            // The scheduler has the left messages all the same.
         });
         assert_eq!(left, [4, 5, 6, 7, 8, 9]);
     }
@@ -149,7 +149,7 @@ fn a_look_that_panics_leaves_the_event() {
     }
 }
 
-/// What the step has taken is its own. The events that it has left are dropped with the process.
+/// Taken events belong to the step. The left events are dropped with the process.
 // pins: P8
 #[test]
 fn a_step_that_panics_has_taken_what_it_has_taken() {
@@ -181,7 +181,7 @@ fn a_step_that_panics_has_taken_what_it_has_taken() {
 
 const AT_ONCE: CommandId = CommandId::new(256);
 
-/// One answer that came at once, and several, are taken like other events.
+/// A single immediate answer, and several, are taken like other events.
 // pins: P4, P6
 #[test]
 fn answers_at_once_are_taken_like_the_others() {

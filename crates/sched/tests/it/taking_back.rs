@@ -1,4 +1,4 @@
-//! Yields that are taken back by their tag, and processes that give way.
+//! Yields taken back by their tag, and processes that give way.
 
 use crate::support::*;
 use ganger_proc_api::{BoxError, Command, CommandId, Completer, EndWatch, Event, Handler, Message};
@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 
 const ASK: CommandId = CommandId::new(1000);
 
-/// Gives the test what it gets.
+/// Passes its completers to the test.
 struct Pass(Mutex<Sender<Completer>>);
 
 impl Handler for Pass {
@@ -31,7 +31,7 @@ fn next(completers: &Receiver<Completer>) -> Completer {
     completers.recv_timeout(PATIENCE).unwrap()
 }
 
-/// What `puppet` is told to do: yields with these tags.
+/// An act of `puppet`: yields with these tags.
 fn asks(strings: &puppet::Strings, tags: &'static [u64]) {
     strings.have(move |_, out| {
         for &tag in tags {
@@ -75,12 +75,12 @@ fn what_is_taken_back_does_not_complete_and_its_handler_knows() {
     let late = second;
     assert!(![&first, &other, &late].iter().any(|it| it.is_cancelled()));
     for _ in 0..2 {
-        // The second time there is none.
+        // The second time no yield is left.
         asker.send(Message::new("cancel", 7_u64)).unwrap();
     }
     assert_eq!(tells.recv_timeout(PATIENCE).unwrap(), 7);
     assert!(first.is_cancelled() && late.is_cancelled() && !other.is_cancelled());
-    // One that asks to be told later is told as well.
+    // A later request for a notice is served as well.
     let _watch = on_end(&late);
     assert_eq!(tells.recv_timeout(PATIENCE).unwrap(), 7);
     first.complete(1_u64);
@@ -89,14 +89,14 @@ fn what_is_taken_back_does_not_complete_and_its_handler_knows() {
     assert_eq!(completions.recv_timeout(PATIENCE).unwrap(), 8);
     scheduler.cancel(asker.pid(), "enough").unwrap();
     drop(exit(asker));
-    // The handler of the yield that was answered has kept its watch.
+    // The handler of the answered yield has kept its watch.
     assert_eq!(tells.try_iter().collect::<Vec<_>>(), [8]);
     assert!(completions.try_recv().is_err());
     assert_eq!(scheduler.stats().total.stale_completions, 2);
 }
 
-/// Completions that lie in the mailbox when the process takes their yields back, and one that a
-/// step has left.
+/// Completions in the mailbox when the process takes their yields back, and a completion left by a
+/// step.
 // pins: P7
 #[test]
 fn a_completion_in_the_mailbox_is_taken_back_too() {
@@ -109,7 +109,7 @@ fn a_completion_in_the_mailbox_is_taken_back_too() {
         step += 1;
         match step {
             1 => (0..3).for_each(|_| out.yield_command(Command::new(ASK, ()), 7)),
-            // It leaves the completion that has woken it.
+            // The step leaves the completion that has woken it.
             2 => {
                 assert_eq!(events.len(), 1);
                 inside.send(())?;
@@ -165,7 +165,7 @@ fn a_yield_of_the_same_step_is_not_carried_out() {
     assert!(completers.try_recv().is_err());
 }
 
-/// The process goes on, and so does what handlers keep of it.
+/// The process continues, and so do its entries at handlers.
 // pins: P7, P12
 #[test]
 fn what_was_taken_back_stays_so_after_an_upgrade_and_after_the_end() {
@@ -192,8 +192,8 @@ fn what_was_taken_back_stays_so_after_an_upgrade_and_after_the_end() {
     assert_eq!(scheduler.stats().total.stale_completions, 2);
 }
 
-/// One worker takes all three from the global queue, the one that gives way first. What continues
-/// is on top of the worker's deque.
+/// A single worker takes all three from the global queue, first the process that gives way. A
+/// continuing process is on top of the worker's deque.
 // pins: P3, G3
 #[test]
 fn a_process_that_gives_way_is_behind_the_others() {

@@ -1,4 +1,4 @@
-//! What comes for a process while its `init` runs.
+//! Events for a process while its `init` runs.
 
 use crate::support::*;
 use ganger_proc_api::{
@@ -10,7 +10,7 @@ use std::sync::mpsc::channel;
 use std::thread;
 use std::time::Duration;
 
-/// Calls that in its `init`, and passes on how many events its first step sees.
+/// Makes this call in its `init`, and passes on the number of events in its first step.
 struct Talks<I>(Option<I>, std::sync::mpsc::Sender<usize>);
 
 impl<I: FnOnce(&Context) -> Result<(), BoxError> + Send + 'static> Process for Talks<I> {
@@ -33,7 +33,7 @@ fn what_comes_during_init_waits_for_the_first_step() {
     let (seen, counts) = channel();
     let talks = move |ctx: &Context| {
         let pid = ctx.pid();
-        // Another thread, while this one is inside of `init`.
+        // Another thread, while this thread is inside of `init`.
         let other = thread::spawn(move || {
             let address = handle.address(pid).unwrap();
             address.send(Message::new("n", 1_u64)).unwrap();
@@ -164,7 +164,7 @@ struct Asks(Pid);
 impl Process for Asks {
     fn init(&mut self, ctx: &Context, _: &str, _: Payloads) -> Result<(), BoxError> {
         ctx.send(self.0, "question", ())?;
-        // So that answers come at any time of it.
+        // For answers to come at any time of it.
         for _ in 0..ctx.pid().id() % 64 * 50 {
             std::hint::spin_loop();
         }

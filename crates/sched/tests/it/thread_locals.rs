@@ -1,5 +1,5 @@
-//! Calls in the destructor of a thread-local that is older, or younger, than what the scheduler
-//! keeps for the thread.
+//! Calls in the destructor of a thread-local that is older, or younger, than the scheduler's own
+//! for the thread.
 
 use crate::support::{Calls, PATIENCE, counted, exit, joined, process};
 use ganger_proc_api::{
@@ -48,7 +48,7 @@ fn in_a_destructor(handle: Handle, before: bool, act: impl FnOnce() + Send + 'st
     joined(thread);
 }
 
-/// A hook that says when a process of the method "slow" begins, and lets it start when told to.
+/// A hook that announces the begin of a process of the method "slow", and lets it start on request.
 struct Slow {
     begins: Mutex<Sender<()>>,
     go_on: Mutex<Receiver<()>>,

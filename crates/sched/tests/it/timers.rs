@@ -1,4 +1,4 @@
-//! Which threads fire timers, and when.
+//! The threads that fire timers, and their times.
 
 use crate::support::{PATIENCE, exit, exit_number, process, until, until_state};
 use ganger_proc_api::{Command, CommandId, Envelope, Event, ExitReason, Payload, process_fn};
@@ -12,14 +12,14 @@ use std::time::Duration;
 
 type Call = Box<dyn FnOnce(Instant) + Send>;
 
-/// Calls at moments, with the time at which it is called.
+/// Calls at moments, with the time of each call.
 struct Calls {
     timers: Timers,
-    /// How many are to come.
+    /// The number of calls to come.
     pending: Arc<AtomicUsize>,
 }
 
-/// One call.
+/// A single call.
 struct Once {
     timers: Timers,
     at: Instant,
@@ -88,7 +88,7 @@ fn an_idle_scheduler_calls_at_the_moment_and_not_before() {
     for workers in [1, 2] {
         let (scheduler, calls) = start(workers);
         let (sender, receiver) = channel();
-        // The later one first: the second makes a thread that sleeps wake earlier.
+        // The later moment first: the second makes a sleeping thread wake earlier.
         for millis in [40, 10, 25] {
             until("all sleep", sleeping(&scheduler));
             let sender = sender.clone();
@@ -102,7 +102,7 @@ fn an_idle_scheduler_calls_at_the_moment_and_not_before() {
     }
 }
 
-/// From inside a step, for a process that waits.
+/// From inside a step, for a waiting process.
 // pins: T1
 #[test]
 fn a_process_is_woken_by_what_its_step_has_set_up() {
@@ -124,7 +124,7 @@ fn a_process_is_woken_by_what_its_step_has_set_up() {
     assert_eq!(exit_number(scheduler.spawn(process).unwrap()), 1);
 }
 
-/// Each worker is inside a step that waits for a call at that worker's shard.
+/// Each worker is inside a step that waits for a call at its own shard.
 // pins: T4
 #[test]
 fn workers_that_are_stuck_in_steps_delay_nothing_at_their_shards() {
@@ -153,7 +153,8 @@ fn workers_that_are_stuck_in_steps_delay_nothing_at_their_shards() {
     }
 }
 
-/// The only worker is in a step, and there is no spare: what the monitor delivers stays there.
+/// The only worker is in a step, without a spare: processes woken by the monitor's delivery stay
+/// there.
 // pins: P15
 #[test]
 fn a_dump_says_how_many_timers_have_woken() {
@@ -174,7 +175,7 @@ fn a_dump_says_how_many_timers_have_woken() {
     let (inside, is_inside) = channel();
     let stuck = scheduler.spawn(process(move |_, _, out| {
         inside.send(())?;
-        // Disconnected is what it waits for.
+        // The step ends with the disconnection.
         let _over = is_over.recv();
         out.done(());
         Ok(())
@@ -191,8 +192,8 @@ fn a_dump_says_how_many_timers_have_woken() {
     assert_eq!(exit_number(woken), 7);
 }
 
-/// All workers are stuck, until a process has run that a call wakes. No thread but the monitor is
-/// free for the call, and none but a spare for the process.
+/// All workers are stuck, until a process woken by a call has run. Only the monitor is free for the
+/// call, and only a spare for the process.
 // pins: T4, G6
 #[test]
 fn what_is_woken_beside_stuck_workers_runs() {
@@ -235,7 +236,7 @@ fn what_is_woken_beside_stuck_workers_runs() {
     }
 }
 
-/// Processes that always go on are all that the workers have.
+/// The workers have only processes that always continue.
 // pins: T4
 #[test]
 fn calls_come_beside_processes_that_always_go_on() {
@@ -280,8 +281,7 @@ fn calls_come_beside_processes_that_always_go_on() {
     }
 }
 
-/// From several threads and from steps, so that shards, timer waiters and sleepers change all the
-/// time.
+/// From several threads and from steps, so shards, timer waiters and sleepers change all the time.
 // pins: T1
 #[test]
 fn each_of_many_calls_comes_once() {
@@ -374,7 +374,7 @@ fn timers_go_when_the_scheduler_has_halted() {
     );
 }
 
-/// No thread wakes for what is due in an hour, but for the one that waits until then.
+/// No thread wakes for a timer due in an hour, except for the thread that waits until then.
 // pins: T5, G7
 #[test]
 fn what_is_due_later_wakes_no_thread() {
@@ -393,7 +393,7 @@ fn what_is_due_later_wakes_no_thread() {
     });
 }
 
-/// The bound of the documentation, beside processes that timers wake again and again.
+/// The bound of the documentation, next to processes that timers wake again and again.
 // pins: G4
 #[test]
 fn everybody_starts_within_the_bound_beside_arrivals() {

@@ -1,4 +1,4 @@
-//! What a tracer of steps brings along: causes, which change neither counts nor ends.
+//! The causes from a tracer of steps, which change neither counts nor ends.
 
 use crate::support::*;
 use ganger_proc_api::{Command, CommandId, Completer, Event, ExitCause, ExitNotice, Message, Pid};
@@ -74,12 +74,12 @@ fn causes_do_not_wait_for_a_step() {
     let lot = (0..50).map(|_| Message::new("n", ()));
     assert!(slow.address().send_all(lot).is_ok());
     assert_eq!(waiting(slow.pid()), 150);
-    // In a process that waited, while the worker is elsewhere.
+    // In a waiting process, while the worker is elsewhere.
     for number in 1..=10 {
         send(other.pid());
         assert_eq!(waiting(other.pid()), number);
     }
-    // In what has left the mailbox.
+    // Among the items out of the mailbox.
     go.send(()).unwrap();
     is_inside.recv_timeout(PATIENCE).unwrap();
     assert_eq!(waiting(slow.pid()), 150 - u64::from(BATCH));
@@ -103,7 +103,7 @@ impl Drop for Bomb {
 struct Bombs {
     dropped: Arc<AtomicUsize>,
     made: AtomicUsize,
-    /// Whether steps have causes; otherwise it is what is outside of them.
+    /// Whether steps have causes; otherwise code outside of steps has.
     of_steps: AtomicBool,
 }
 
@@ -214,7 +214,7 @@ fn the_cause_of_a_yield_that_never_completes_ends_nothing() {
     until("no cause is left", || bombs.are_gone());
 }
 
-/// Writes down the numbers that are the causes of each step.
+/// Writes down the numbers of the causes of each step.
 #[derive(Default)]
 struct Written(Mutex<Vec<Vec<u64>>>);
 

@@ -1,5 +1,4 @@
-//! Turns of more than one step: a process that waits for answers that are there already is stepped
-//! again.
+//! Turns of several steps: a process that waits for already present answers is stepped again.
 
 use crate::support::*;
 use ganger_proc_api::{Command, CommandId, Completer, Event, Message, StepOutput};
@@ -8,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// A command that is answered at once.
+/// A command with an immediate answer.
 const NOW: CommandId = CommandId::new(256);
 
 /// A scheduler that is not started, with a handler that answers at once.
@@ -39,7 +38,7 @@ fn exit_text(handle: ganger_sched::ProcessHandle) -> String {
     result.into_string().unwrap()
 }
 
-/// Yields once more, with what is left as the tag. The last time it ends with the number of steps.
+/// Yields again, with `left` as the tag. The last time it ends with the number of steps.
 fn ask_again(left: u64, steps: u64, out: &mut StepOutput) {
     if left == 0 {
         out.done(steps);
@@ -150,7 +149,7 @@ fn no_step_follows_after_a_handler_that_terminates_the_process() {
     let weak = scheduler.downgrade();
     let terminate = move |_: Command, completer: Completer| {
         let pid = completer.pid().unwrap();
-        // The order matters: an answer that comes after something else is no inline one.
+        // The order matters: an answer behind something else is not inline.
         completer.complete(());
         Ok(weak.upgrade().unwrap().terminate(pid)?)
     };

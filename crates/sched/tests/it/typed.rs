@@ -1,4 +1,4 @@
-//! Processes that take messages of one type, and commands that are types.
+//! Processes with messages of one type, and commands by their types.
 
 use crate::support::*;
 use ganger_proc_api::{
@@ -70,7 +70,7 @@ fn an_actor_takes_its_messages_in_order_until_it_is_done() {
         .send_control(Count::Add([1; 4]))
         .unwrap();
     total.send(Count::Finish).unwrap();
-    // It may have ended already.
+    // The process may have ended already.
     let _late = total.send(Count::Add([1; 4]));
     assert_eq!(number(total.wait()), 499_500 + 1_000 + 4);
 }
@@ -126,7 +126,7 @@ fn a_message_of_another_type_is_refused_by_every_way_of_sending() {
         Ok(())
     });
     assert!(exit(scheduler.submit(context, "main", ()).unwrap()).is_done());
-    // What comes before the one that is refused is delivered.
+    // Messages before the refused one are delivered.
     let add = || Message::of(Count::Add([1; 4]));
     let error = untyped
         .send_all([add(), add(), message(), add()])
@@ -189,13 +189,13 @@ fn a_recipient_knows_one_kind_of_message_alone() {
 fn an_upgrade_changes_the_type_and_the_new_process_is_told_of_old_messages() {
     let scheduler = start(1);
     let (mistaken, mistakes) = channel();
-    // It leaves all messages to its successor.
+    // The process leaves all messages to its successor.
     let old = scheduler.submit(waiter(), "main", ()).unwrap();
     let pid = old.pid();
     let busy = process({
         let handle = scheduler.handle();
         move |_, _, out| {
-            // The one worker is here: the request comes first, and the message is in the mailbox.
+            // The only worker is here: the request comes first, and the message is in the mailbox.
             let next = ActorProcess::new(Total {
                 sum: 0,
                 mistaken: Some(mistaken.clone()),
@@ -225,7 +225,7 @@ fn an_upgrade_changes_the_type_and_the_new_process_is_told_of_old_messages() {
     drop(exit(old));
 }
 
-/// Starts a child, monitors it, and brings what it learns of it to the end.
+/// Starts a child, monitors it, and ends with the child's result.
 struct Parent(u64);
 
 impl Actor for Parent {
@@ -273,7 +273,7 @@ impl Actor for Child {
 #[test]
 fn actors_start_others_and_learn_of_their_ends() {
     let scheduler = start(1);
-    // The notice overtakes the message, which it does not lose: the actor ends by the notice.
+    // The notice overtakes the message, which may be lost: the actor ends by the notice.
     let parent = scheduler.spawn(Parent(0)).unwrap();
     assert!(matches!(number(parent.wait()), 0 | 44));
 }
@@ -372,7 +372,7 @@ fn ids_of_gangers_own_are_refused() {
     scheduler.register(256, "mine", handler).unwrap();
 }
 
-/// A process that is no actor may take one type alone, too.
+/// A process other than an actor may take a single type, too.
 #[test]
 fn a_plain_process_may_say_what_it_takes() {
     struct Numbers;
@@ -423,7 +423,7 @@ fn a_cell_that_is_used_again_takes_all_types() {
     }
 }
 
-/// Asks in its first step, and adds what it is told then.
+/// Asks in its first step, and adds the answer.
 struct Starts {
     log: Vec<&'static str>,
 }
@@ -433,7 +433,7 @@ impl Actor for Starts {
 
     fn init(&mut self, ctx: &Context) -> Result<(), BoxError> {
         self.log.push("init");
-        // It is there before the first step.
+        // The message is there before the first step.
         ctx.send(ctx.pid(), "early", Payload::any(1_u64))?;
         Ok(())
     }

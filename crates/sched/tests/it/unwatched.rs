@@ -1,4 +1,4 @@
-//! Failures that nothing is told of are reported, and others are not.
+//! Failures that nothing learns of are reported, and others are not.
 
 use crate::support::*;
 use ganger_proc_api::{
@@ -25,7 +25,7 @@ fn failed() -> Failure {
     Failure::Ended(ExitCause::Failed("no disk".into()))
 }
 
-/// The only report that there is.
+/// The only report.
 #[track_caller]
 fn only(reports: &Reports) -> FailureReport {
     let report = reports.recv_timeout(PATIENCE).expect("it is reported");
@@ -33,7 +33,7 @@ fn only(reports: &Reports) -> FailureReport {
     report
 }
 
-/// All that has been started has ended, and has been reported if it ever is.
+/// All started processes have ended, with their reports, if any.
 #[track_caller]
 fn assert_none(scheduler: &Scheduler, reports: &Reports) {
     until("all have ended", || scheduler.stats().live == 0);
@@ -130,7 +130,7 @@ fn a_reason_that_is_taken_or_told_to_a_monitor_is_not_reported() {
             .wait()
             .is_done()
     );
-    // Ends that are no failures.
+    // Ends other than failures.
     drop(scheduler.submit(waiter(), "main", ()).unwrap());
     let waiting = scheduler.submit(waiter(), "main", ()).unwrap();
     scheduler.terminate(waiting.pid()).unwrap();
@@ -150,7 +150,7 @@ fn a_monitor_that_has_ended_itself_watches_nothing() {
     });
     let target = scheduler.submit(target, "main", ()).unwrap();
     let pid = target.pid();
-    // On another worker: this one is in the step of the target.
+    // On another worker: this worker is in the step of the target.
     let watcher = process(move |ctx: &Context, _, out| {
         ctx.monitor(pid, 1)?;
         out.done(());

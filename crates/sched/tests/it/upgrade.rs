@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, mpsc};
 
 type Log = Arc<Mutex<Vec<String>>>;
 
-/// A process that writes down what happens to it, under its name.
+/// A process that writes its calls down, under its name.
 struct Logger {
     name: &'static str,
     log: Log,
@@ -247,7 +247,8 @@ fn completions_of_the_old_one_are_stale() {
     let handle = setup.scheduler.submit(asker, "main", ()).unwrap();
     until_state(&setup.scheduler, handle.pid(), ProcessState::Blocked);
     let mut completers = std::mem::take(&mut *setup.kept.lock().unwrap());
-    // The old process has seen one message and left it. One waits in its mailbox, one comes later.
+    // The old process has seen a message and left it. Another waits in its mailbox, and a third
+    // comes later.
     let pid = handle.pid();
     let steps = setup.scheduler.stats().total.steps;
     completers.pop().unwrap().complete(());
@@ -255,7 +256,7 @@ fn completions_of_the_old_one_are_stale() {
         setup.scheduler.stats().total.steps > steps
     });
     until_state(&setup.scheduler, pid, ProcessState::Blocked);
-    // While the one worker is held, one more message arrives and stays in the mailbox, behind the
+    // While the only worker is held, another message arrives and stays in the mailbox, behind the
     // upgrade.
     let ((entered, has_entered), (leave, may_leave)) = (mpsc::channel(), mpsc::channel());
     let holder = process(move |_, _, out| {

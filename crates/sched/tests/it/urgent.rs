@@ -1,4 +1,4 @@
-//! Processes that have system events run before the rest, and do not starve it.
+//! Processes with system events run before the rest, and do not starve it.
 
 use crate::support::*;
 use ganger_proc_api::{
@@ -90,7 +90,7 @@ fn whatever_a_system_event_wakes_runs_before_thousands_that_are_ready() {
     }
 }
 
-/// A process that waits for an event, ends, and notes when it is closed.
+/// A process that waits for an event, ends, and notes its close.
 struct EndNoted<N: FnMut() + Send + 'static> {
     note: N,
 }
@@ -108,12 +108,12 @@ impl<N: FnMut() + Send + 'static> Process for EndNoted<N> {
     }
 }
 
-/// The thread that wakes a process may hand it its event without the mailbox.
+/// The waking thread may hand the process its event without the mailbox.
 // pins: G3, P4
 #[test]
 fn the_lanes_are_kept_whatever_wakes_it() {
-    /// Whether each event is a system event, the one that wakes the process first; and the order in
-    /// which they are shown.
+    /// Whether each event is a system event, the waking event first; and the order in which they
+    /// are shown.
     const ROUNDS: [([bool; 3], [u64; 3]); 4] = [
         ([false, false, true], [2, 0, 1]),
         ([true, false, true], [0, 2, 1]),
@@ -270,7 +270,7 @@ fn everybody_starts_within_the_bound_beside_an_urgent_process() {
     assert!(scheduler.stats().total.urgent_picks > BOUND);
 }
 
-/// The documentation's bound for the lane itself, beside processes that never rest.
+/// The documentation's bound for the lane itself, next to processes that never rest.
 // pins: G4
 #[test]
 fn one_in_the_lane_starts_within_the_bound_of_the_lane() {
@@ -318,7 +318,7 @@ fn one_in_the_lane_starts_within_the_bound_of_the_lane() {
         leave.send(()).unwrap();
         let last = lane.into_iter().map(exit_number).last().unwrap();
         let bound = before_it + 1 + (before_it + 1) / STREAK + 1;
-        // The picks that came before its own, and that.
+        // The picks before its own pick, and this.
         assert!(
             last < bound,
             "{last} came before it, {before_it} in the lane"
@@ -356,7 +356,7 @@ fn two_that_are_woken_by_one_step_run_beside_each_other() {
         let pair: Vec<_> = (0..2)
             .map(|_| {
                 let met = Arc::clone(&met);
-                // Each keeps its worker until the other one runs as well.
+                // Each keeps its worker until the other runs as well.
                 let one = process(move |_, events, out| {
                     if let Some(Event::Cancel(_)) = events.next() {
                         met.fetch_add(1, Ordering::SeqCst);
@@ -392,7 +392,7 @@ fn one_that_is_passed_over_is_left_to_a_sleeper() {
     let scheduler = start(2);
     let steps = Arc::new(AtomicU64::new(0));
     let now = Arc::clone(&steps);
-    // Keeps its worker until the other process has run again, which another worker has to do.
+    // Keeps its worker until the other process has run again, on another worker.
     let other = process(move |_, events, out| {
         if events.next().is_some() {
             until("the sleeper wakes", || now.load(Ordering::SeqCst) == 10);
@@ -403,7 +403,7 @@ fn one_that_is_passed_over_is_left_to_a_sleeper() {
     let other = scheduler.submit(other, "main", ()).unwrap();
     until_state(&scheduler, other.pid(), ProcessState::Idle);
     let (pid, handle) = (other.pid(), scheduler.handle());
-    // After eight picks in a row from the lane, the worker picks the process that this one wakes.
+    // After eight picks in a row from the lane, the worker picks the process woken by this one.
     let urgent = process(move |ctx, events, out| {
         events.for_each(drop);
         if steps.load(Ordering::SeqCst) < 9 {
@@ -503,10 +503,10 @@ impl Process for Waiting {
 const EACH: u32 = 100_000;
 
 struct Crowd {
-    /// So many in the urgent lane, and as many that are ready.
+    /// The processes in the urgent lane, and as many ready ones.
     handles: Vec<ProcessHandle>,
     closes: Arc<AtomicUsize>,
-    /// The process that keeps the one worker.
+    /// The process that keeps the only worker.
     holder: ProcessHandle,
     leave: mpsc::Sender<()>,
 }
@@ -559,11 +559,11 @@ fn at_the_deadline_nothing_stays_in_the_lane_though_the_worker_is_stuck() {
     let crowd = crowd(&scheduler, true);
     let report = scheduler.stop(Duration::ZERO).unwrap();
     assert!(report.is_stuck(crowd.holder.pid()));
-    // One that the reaper is just closing may count as well.
+    // A process that the reaper is just closing may count as well.
     let is_alone = report.stuck.len() == 1;
     assert!(is_alone || report.closing > 0, "{:?}", report.stuck);
     assert_eq!(report.completed, 0);
-    // Those that could not be closed in time are closed by the reaper.
+    // The reaper closes the processes that could not be closed in time.
     let mut ends = crowd.handles.into_iter().map(exit);
     assert!(ends.all(|end| matches!(end, ExitReason::Terminated)));
     assert_eq!(crowd.closes.load(Ordering::SeqCst), 2 * EACH as usize);

@@ -1,4 +1,4 @@
-//! Sends that wait for room: when a step may not wait, and what a waker can do to a send.
+//! Sends that wait for room: when a step must not wait, and the effects of a waker on a send.
 
 use crate::support::{PATIENCE, exit_number, process, quiet_panics, stop_unstarted, until_state};
 use ganger_proc_api::{BoxError, Lifecycle, Message, Pid, SendError, SendErrorKind, Symbol};

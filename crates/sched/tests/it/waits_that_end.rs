@@ -15,7 +15,7 @@ use std::time::Duration;
 /// Longer than any test.
 const NEVER: Duration = Duration::from_secs(3_600);
 
-/// The sender, and the result of its send: why it was refused, and which message came back.
+/// The sender, and the result of its send: the reason of a refusal, and the returned message.
 type Told = (Pid, Result<(), (SendErrorKind, u64)>);
 
 fn limited() -> Builder {
@@ -79,7 +79,7 @@ fn a_stop_ends_a_circle_of_steps_that_wait() {
     let report = scheduler.stop(Duration::from_secs(60)).unwrap();
     assert_eq!((report.completed, report.forced), (2, 0), "{report:?}");
     let pids = handles.each_ref().map(ProcessHandle::pid);
-    // A step may have seen the cancellation, or that the other process has ended.
+    // A step may have seen the cancellation, or the end of the other process.
     for _ in pids {
         let (_, sent) = told.recv().unwrap();
         let (kind, number) = sent.unwrap_err();
@@ -129,7 +129,7 @@ fn a_cancellation_ends_a_circle_of_steps_that_wait() {
     }
 }
 
-/// The mailbox is another scheduler's, which goes on.
+/// The mailbox is another scheduler's, which continues.
 // pins: P13, D2
 #[test]
 fn a_stop_ends_the_waits_of_its_steps_wherever_they_send_to() {
@@ -147,7 +147,7 @@ fn a_stop_ends_the_waits_of_its_steps_wherever_they_send_to() {
     assert_eq!(told.recv().unwrap(), (handle.pid(), Err(refused)));
 }
 
-/// Whichever comes first: the mark, or the wait.
+/// In both orders of the mark and the wait.
 // pins: P9, P10, P13
 #[test]
 fn a_step_of_a_process_that_is_to_end_begins_no_wait() {
@@ -213,7 +213,7 @@ fn poll(future: &mut SendAsync, waker: &Waker) -> Poll<Result<(), SendError>> {
     Pin::new(future).poll(&mut Context::from_waker(waker))
 }
 
-/// Tells that it has been woken, and then does not return until it may.
+/// Announces its wake-up, and then does not return until it may.
 struct Slow(Mutex<(Sender<()>, Receiver<()>)>);
 
 impl Wake for Slow {
@@ -224,8 +224,9 @@ impl Wake for Slow {
     }
 }
 
-/// It ends the waits of threads and tasks alike. A waker that it calls and that does not return
-/// holds up no process. The process ends after that call, because its own end wakes what is left.
+/// The stop ends the waits of threads and tasks alike. A waker without a return holds up no
+/// process. The process ends after the waker's call, because its own end wakes the remaining
+/// waiters.
 // pins: P13, D1, D3
 #[test]
 fn a_stop_gives_every_sender_that_waits_its_message_back() {

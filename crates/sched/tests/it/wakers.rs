@@ -70,7 +70,7 @@ fn a_step_may_wake_its_own_process() {
     assert_eq!(exit_number(scheduler.submit(own, "main", ()).unwrap()), 100);
 }
 
-/// The step goes on meanwhile, so that each of these wakes finds it running.
+/// The step continues meanwhile, so each of these wakes finds it running.
 // pins: P5
 #[test]
 fn a_crowd_of_wakes_during_a_step_is_one_further_step() {
@@ -114,14 +114,14 @@ fn a_wake_after_the_end_is_harmless_and_its_waker_keeps_no_process() {
     waker.wake();
     other.wake_by_ref();
     assert!(other.will_wake(&other.clone()));
-    // It goes to no other process either.
+    // The wake goes to no other process either.
     let next = scheduler.submit(waiter(), "main", ()).unwrap();
     other.wake();
     scheduler.cancel(next.pid(), "enough").unwrap();
     assert!(exit(next).is_done());
 }
 
-/// Threads count, and wake; the process sees the last count that there is.
+/// Threads count, and wake; the process sees the last count.
 // pins: G2, P5
 #[test]
 fn no_wake_is_lost_among_threads() {

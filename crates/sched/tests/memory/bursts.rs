@@ -1,4 +1,4 @@
-//! What stays of memory after a burst: of yields, monitors, names, PIDs, or processes to run.
+//! The memory left after a burst: of yields, monitors, names, PIDs, or queued processes.
 
 use crate::support::*;
 use crate::{LIVE, alone, end};
@@ -10,7 +10,7 @@ use ganger_sched::{ProcessHandle, ProcessState, Scheduler};
 use std::sync::atomic::Ordering;
 use std::sync::{Mutex, mpsc};
 
-/// What may stay of any burst: a few slabs in caches, and what a small queue or table keeps.
+/// The allowed rest of any burst: a few slabs in caches, and the memory of a small queue or table.
 const KEPT: usize = 96 << 10;
 
 const AT_ONCE: CommandId = CommandId::new(256);
@@ -19,7 +19,7 @@ const LATER: CommandId = CommandId::new(257);
 /// The bytes in use, after the caches of messages and processes have been emptied.
 fn live(scheduler: &Scheduler) -> usize {
     scheduler.release_memory();
-    // Ordering: Relaxed: a count, of what this thread has seen done.
+    // Ordering: Relaxed: a count, of acts that this thread has seen.
     LIVE.load(Ordering::Relaxed)
 }
 
@@ -34,8 +34,8 @@ fn number(message: &Message) -> u64 {
     first.unwrap_or_default()
 }
 
-/// Yields as many commands as a message says, and tells when so many have completed, or all but
-/// those that it is to leave.
+/// Yields as many commands as a message asks for, and notifies the test when `expected` have
+/// completed, or all but those to leave.
 struct Asker {
     command: CommandId,
     leaves: u64,
@@ -131,7 +131,7 @@ fn of_outstanding_yields_only_those_that_are_left_take_memory() {
     assert_kept(before, after);
 }
 
-/// A process that tells that it has been sent a message: whatever was sent before is done.
+/// A process that notifies the test of its message: the work sent before is done.
 fn teller(told: mpsc::Sender<()>) -> impl Process {
     process(move |_, events, out| {
         for event in events {
@@ -157,7 +157,7 @@ fn monitors_that_are_taken_back_leave_nothing() {
                 Event::Message(message) => {
                     (0..number(&message)).try_for_each(|_| ctx.monitor(pid, 1))?;
                     ctx.demonitor(pid, 1);
-                    // One stays, so that the list does.
+                    // A monitor stays, and so does the list.
                     ctx.monitor(pid, 2)?;
                     ctx.send(pid, "all", ())?;
                 }
@@ -250,7 +250,7 @@ fn monitors_that_have_ended_and_calls_taken_back_leave_nothing() {
     end(scheduler, vec![target]);
 }
 
-/// Gives the process so many names, of which the caller takes some away.
+/// Gives the process `names` names, of which the caller takes some away.
 fn name(scheduler: &Scheduler, pid: Pid, names: usize) {
     let name = |nth: usize| scheduler.register_name(&nth.to_string(), pid).unwrap();
     (0..names).for_each(name);
@@ -298,7 +298,7 @@ fn processes_with_names_and_chosen_pids_leave_nothing() {
         until("all are gone", || scheduler.stats().live == 0);
         live(&scheduler)
     };
-    // So many that the caches of ended processes are full.
+    // Enough to fill the caches of ended processes.
     let before = come_and_go(300);
     let after = come_and_go(20_000);
     assert_kept(before, after);

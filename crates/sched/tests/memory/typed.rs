@@ -16,7 +16,7 @@ enum Token {
     Left([u64; 4]),
 }
 
-/// Sends the token back, with one trip less to go.
+/// Sends the token back, with a trip less to make.
 struct Player {
     other: Option<Address<Token>>,
     rounds: Arc<AtomicU64>,
@@ -59,7 +59,7 @@ fn messages_of_forty_bytes_are_sent_and_received_without_the_allocator() {
     second.send(Token::To(first.address().clone())).unwrap();
     let mut least = usize::MAX;
     for round in 1..=10 {
-        // Ordering: Relaxed: counts, of what is still while this thread looks.
+        // Ordering: Relaxed: counts, which are still while this thread looks.
         let before = ALLOCATED.load(Ordering::Relaxed);
         first.send(Token::Left([TRIPS, 1, 2, 3])).unwrap();
         // Ordering: Acquire pairs with the Release of the player.

@@ -1,4 +1,4 @@
-//! What the tests share: processes made of closures, and waiting without sleeping.
+//! Shared parts of the tests: processes made of closures, and waits without sleeps.
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
 pub(crate) mod on_event;
@@ -12,10 +12,10 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How long a test waits for something that is bound to happen before it fails.
+/// The patience of a test with an expected event before it fails.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Counts the calls that a process gets, and notices when they overlap.
+/// Counts the calls of a process, and notices when they overlap.
 #[derive(Debug, Default)]
 pub(crate) struct Calls {
     pub(crate) inits: AtomicUsize,
@@ -57,7 +57,7 @@ impl Drop for Inside<'_> {
     }
 }
 
-/// A process whose step is a closure, which is also given the context.
+/// A process whose step is a closure, with the context as an argument.
 pub(crate) struct FnProcess<S> {
     pub(crate) calls: Arc<Calls>,
     step: S,
@@ -130,7 +130,7 @@ pub(crate) fn stubborn(calls: &Arc<Calls>) -> impl Process {
     })
 }
 
-/// The context of a process that had that PID, and has ended.
+/// The context of an ended process with this PID.
 pub(crate) fn context_of_the_dead(handle: &Handle, pid: ganger_proc_api::Pid) -> Context {
     let (kept, context) = std::sync::mpsc::channel();
     let brief = process(move |ctx, _, out| {
@@ -142,7 +142,7 @@ pub(crate) fn context_of_the_dead(handle: &Handle, pid: ganger_proc_api::Pid) ->
     context.recv_timeout(PATIENCE).unwrap()
 }
 
-/// A started scheduler with so many workers and no spares: what a step keeps waiting, waits.
+/// A started scheduler with `workers` workers and no spares: processes behind a step wait.
 pub(crate) fn start(workers: usize) -> Scheduler {
     let builder = Scheduler::builder().workers(workers).max_spares(0);
     let scheduler = builder.build().unwrap();
@@ -150,7 +150,7 @@ pub(crate) fn start(workers: usize) -> Scheduler {
     scheduler
 }
 
-/// Waits until `condition` holds, giving way to the threads that make it hold.
+/// Waits until `condition` holds, and yields to the threads that work on it.
 #[track_caller]
 pub(crate) fn until(what: &str, mut condition: impl FnMut() -> bool) {
     let start = Instant::now();
@@ -161,7 +161,7 @@ pub(crate) fn until(what: &str, mut condition: impl FnMut() -> bool) {
     }
 }
 
-/// Leaves the processor to others, after some looks for longer: what is waited for needs it.
+/// Leaves the processor to other threads, after some looks for longer: they need it.
 fn between_looks(looks: &mut u32) {
     *looks += 1;
     if *looks < 100 {
@@ -174,7 +174,7 @@ fn between_looks(looks: &mut u32) {
 /// The process has ended, and how is not looked at.
 pub(crate) const ENDED: SendErrorKind = SendErrorKind::Ended(EndKind::Unknown);
 
-/// The kind without the way in which the process has ended: a sender may come before that is known.
+/// The kind without the way of the process's end: a sender may come before the way is known.
 pub(crate) fn rough(kind: SendErrorKind) -> SendErrorKind {
     match kind {
         SendErrorKind::Ended(_) => ENDED,
@@ -191,7 +191,7 @@ pub(crate) fn stop_unstarted(handle: &Handle, deadline: Duration) -> StopReport 
     }
 }
 
-/// Waits until the process is in that state.
+/// Waits until the process is in `state`.
 #[track_caller]
 pub(crate) fn until_state(handle: &Handle, pid: ganger_proc_api::Pid, state: ProcessState) {
     until(&format!("{pid} is {state:?}"), || {
@@ -201,7 +201,7 @@ pub(crate) fn until_state(handle: &Handle, pid: ganger_proc_api::Pid, state: Pro
     });
 }
 
-/// The exit reason of a process that is bound to end.
+/// The exit reason of a process bound to end.
 #[track_caller]
 pub(crate) fn exit<M>(handle: ProcessHandle<M>) -> ExitReason {
     handle
@@ -209,7 +209,7 @@ pub(crate) fn exit<M>(handle: ProcessHandle<M>) -> ExitReason {
         .unwrap_or_else(|handle| panic!("{handle:?} does not end"))
 }
 
-/// What a thread returns that is bound to end.
+/// The result of a thread bound to end.
 #[track_caller]
 pub(crate) fn joined<T>(thread: std::thread::JoinHandle<T>) -> T {
     until("the thread has ended", || thread.is_finished());
@@ -225,7 +225,7 @@ pub(crate) fn exit_number(handle: ProcessHandle) -> u64 {
     }
 }
 
-/// Tests in which processes have 30 ms to end run one at a time.
+/// Runs tests whose processes have 30 ms to end one at a time.
 pub(crate) fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)

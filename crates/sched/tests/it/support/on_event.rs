@@ -1,12 +1,12 @@
-//! A `tracing` subscriber that is a closure.
+//! A `tracing` subscriber made of a closure.
 
 use std::fmt;
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Level, Metadata, Subscriber};
 
-/// A subscriber that calls `call` with each event of the scheduler of this level, or one that
-/// matters more.
+/// A subscriber that calls `call` with each event of the scheduler of this level, or a more urgent
+/// level.
 pub(crate) fn on_event(
     level: Level,
     call: impl Fn(&Event<'_>) + Send + Sync + 'static,

@@ -1,4 +1,4 @@
-//! Processes that a test leads, and that pass their notices on to it.
+//! Processes led by a test, which get their notices from them.
 
 use super::PATIENCE;
 use ganger_proc_api::{
@@ -8,12 +8,12 @@ use ganger_proc_api::{
 use ganger_sched::{Handle, ProcessHandle};
 use std::sync::mpsc::{Receiver, Sender, channel};
 
-/// A process that a test leads: it does what it is told, and passes its notices on.
+/// A process led by a test: it does the test's acts, and passes its notices on.
 pub(crate) struct Puppet {
     pub(crate) notices: Sender<ExitNotice>,
 }
 
-/// What a puppet is told to do.
+/// An act for a puppet.
 pub(crate) type Act = Box<dyn FnOnce(&Context, &mut StepOutput) -> StepResult + Send>;
 
 impl Process for Puppet {
@@ -75,8 +75,8 @@ impl Strings {
         (notice.pid, notice.tag, notice.cause)
     }
 
-    /// Checks that there is no further notice, not even one under way: those of one process come in
-    /// order.
+    /// Checks that no further notice comes, not even one under way: the notices of a process come
+    /// in order.
     pub(crate) fn has_none_but(&self, last: Tag) {
         let nobody = Pid::new(self.pid().host(), 4_000_000_000);
         self.monitor(nobody, last);
