@@ -1,19 +1,16 @@
-//! What idle processes take of memory, and what is left of it when they have ended: shown, and
-//! checked.
+//! The memory of idle processes, and the rest after their end: shown, and checked.
 //!
 //! ```sh
 //! cargo run --release -p ganger-sched --example idle_crowd -- 10000000
 //! ```
 //!
-//! Starts that many processes, waits until all are idle, sends each a message by its PID, upon
-//! which it ends, twice, and stops. At each stage it prints what the program has asked of its
-//! allocator and not given back (heap), and what of it is in memory (resident; Linux alone). What
-//! is resident and not on the heap is kept by the allocator; the list of PIDs is this program's
-//! own.
+//! Starts this many processes, waits until all are idle, sends each a message by its PID, upon
+//! which it ends, twice, and stops. At each stage it prints the memory requested from its allocator
+//! and not returned (heap), and the part in memory (resident; Linux alone). Resident memory outside
+//! of the heap is kept by the allocator; the list of PIDs is this program's own.
 //!
-//! It fails, with an error that says what and by how much, when a process takes more than is
-//! promised while it is idle, when a step or a message is missing or comes twice, or when memory
-//! does not come back.
+//! The program fails, with an error that names the excess, when an idle process takes more than is
+//! promised, when a step or a message is missing or comes twice, or when memory does not come back.
 #![allow(missing_docs)]
 
 use ganger_proc_api::{
@@ -29,29 +26,29 @@ struct Counting;
 
 static HEAP: AtomicUsize = AtomicUsize::new(0);
 
-/// What an idle process may take beyond its own state, which is nothing here: bytes. A build for
-/// simulations keeps a number more of each.
+/// The most bytes of an idle process beyond its own state, which is nothing here. A build for
+/// simulations keeps another number for each.
 const IDLE: u64 = 256 + if cfg!(feature = "sim") { 8 } else { 0 };
 
-/// What the system's allocator may have kept of each process of the crowd before.
+/// The most bytes that the system's allocator may keep for each process of the crowd before.
 const KEPT: u64 = 16;
 
-/// What may be left of a process that has ended, once what is kept has been released: the table of
-/// PIDs keeps its size, and the system's allocator keeps something.
+/// The most bytes left of an ended process, once kept memory has been released: the table of PIDs
+/// keeps its size, and the system's allocator keeps a part.
 const RELEASED: u64 = 48;
 
-/// What may stay resident of it when the scheduler is gone as well: the system's allocator's.
+/// The most resident bytes left of it when the scheduler is gone as well: the system's allocator's.
 const GONE: u64 = 8;
 
-/// What may come on top in all, however many processes there are: on the heap, and of what is
-/// resident, which the program's code is part of.
+/// The most bytes on top, whatever the number of processes: on the heap, and of resident memory,
+/// which includes the program's code.
 const HEAP_SLACK: u64 = 1 << 20;
 const RESIDENT_SLACK: u64 = 8 << 20;
 
-/// Nothing takes so long unless it hangs.
+/// Longer than anything but a hang.
 const LONG: Duration = Duration::from_secs(600);
 
-/// How many messages have been handled, and the sum of what was in them.
+/// The number of handled messages, and the sum of their numbers.
 static HANDLED: AtomicU64 = AtomicU64::new(0);
 static SUM: AtomicU64 = AtomicU64::new(0);
 
@@ -93,7 +90,7 @@ impl Process for Idle {
     }
 }
 
-/// The bytes of this program that are in memory, where the system tells.
+/// The resident bytes of this program, where the system tells.
 fn resident() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status
@@ -103,7 +100,7 @@ fn resident() -> Option<u64> {
     Some(kibibytes * 1024)
 }
 
-/// What the program has of memory, in bytes.
+/// The memory of the program, in bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Used {
     pub(crate) heap: u64,
@@ -124,7 +121,7 @@ impl Used {
     /// resident.
     ///
     /// # Errors
-    /// What is more, and by how much.
+    /// Checks the use; the error names the excess.
     pub(crate) fn check(
         self,
         start: Self,
@@ -171,10 +168,10 @@ fn show(stage: &str, processes: u64, time: Duration) -> Used {
     used
 }
 
-/// Whether so many of something have been counted as there must be.
+/// Checks a count.
 ///
 /// # Errors
-/// That they have not.
+/// The difference.
 pub(crate) fn check_count(what: &str, counted: u64, expected: u64) -> Result<(), String> {
     if counted == expected {
         return Ok(());
@@ -183,7 +180,7 @@ pub(crate) fn check_count(what: &str, counted: u64, expected: u64) -> Result<(),
 }
 
 /// # Errors
-/// That it does not come about.
+/// The missing event.
 fn wait(what: &str, mut condition: impl FnMut() -> bool) -> Result<(), String> {
     let begun = Instant::now();
     while !condition() {
@@ -212,7 +209,7 @@ fn main() -> Result<(), BoxError> {
 /// The program.
 ///
 /// # Errors
-/// What is not as it should be.
+/// The failed check.
 pub(crate) fn crowd(processes: u64) -> Result<(), BoxError> {
     let scheduler = Scheduler::start_default()?;
     // Of this program's own, and there before anything is measured.
@@ -273,7 +270,7 @@ pub(crate) fn crowd(processes: u64) -> Result<(), BoxError> {
     let begun = Instant::now();
     let stage = "all memory released";
     // The last thread frees the scheduler after nothing holds it any more, perhaps a moment later.
-    // Another one has the allocator return what it keeps.
+    // Another scheduler has the allocator return its memory.
     let is_free = || {
         let another = Scheduler::builder().workers(1).build();
         another.is_ok_and(|another| {

@@ -1,4 +1,4 @@
-//! What can be set about a scheduler.
+//! The settings of a scheduler.
 
 use crate::base::clock::MonotonicClock;
 use crate::base::level::Observe;
@@ -13,7 +13,7 @@ use ganger_proc_api::{EnvelopeReceiver, Lifecycle, NameError};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What can be tuned; fixed once the scheduler is built.
+/// The settings; fixed once the scheduler is built.
 pub(crate) struct Config {
     pub(crate) deque_capacity: usize,
     pub(crate) event_batch: usize,
@@ -50,7 +50,7 @@ pub(crate) struct Config {
     pub(crate) is_checked: bool,
     /// For a count of instructions.
     pub(crate) clock_is_still: bool,
-    /// The most that is counted and measured.
+    /// The highest level of counting and measuring.
     #[cfg_attr(
         not(feature = "observe"),
         expect(dead_code, reason = "nothing is observed")
@@ -72,10 +72,10 @@ pub(crate) struct Config {
     pub(crate) record: Option<Recorder>,
 }
 
-/// The most worker threads that a scheduler may have.
+/// The most worker threads of a scheduler.
 pub(crate) const MAX_WORKERS: usize = 4096;
 
-/// The largest limit that either count has the bits for.
+/// The largest limit within the bits of either count.
 pub(crate) const MAX_LIMIT: usize = (1 << 31) - 1;
 
 /// Why a scheduler can't be built.
@@ -89,15 +89,15 @@ pub enum BuildError {
         setting: &'static str,
         /// Its value.
         value: usize,
-        /// The least that it may be.
+        /// The lower bound.
         min: usize,
-        /// The most that it may be.
+        /// The upper bound.
         max: usize,
     },
-    /// The threads' name has a NUL in it, which no system takes.
+    /// The threads' name contains a NUL, which no system takes.
     #[error("invalid thread_name {0:?}: it must not contain a NUL")]
     ThreadName(String),
-    /// A worker was to be pinned to a core that does not exist, or that the process may not use.
+    /// The core for a pinned worker does not exist, or the process may not use it.
     #[error(
         "pin_workers: core {core} does not exist or is not allowed; this process may use {}: \
          name one of these, or widen its affinity mask or its cgroup's cpuset",
@@ -106,23 +106,23 @@ pub enum BuildError {
     Core {
         /// The number of the core.
         core: usize,
-        /// The cores that may be used, in order.
+        /// The allowed cores, in order.
         allowed: Vec<usize>,
     },
     /// Workers were to be pinned to no core at all.
     #[error("pin_workers: the list of cores is empty; name one, or use `Pinning::RoundRobin`")]
     NoCores,
-    /// The system does not say which cores the process may use. Only Linux does.
+    /// The system does not tell the cores of the process. Only Linux does.
     #[error("pin_workers: can't pin threads on this system ({0}); use `Pinning::Off`")]
     Affinity(std::io::Error),
-    /// There are no backtraces of long steps and no profiles on this system: only on Linux, on
-    /// x86-64 and AArch64.
+    /// This system has no backtraces of long steps and no profiles: only Linux has, on x86-64 and
+    /// AArch64.
     #[error(
         "long_step_backtraces and profiles: the system can't interrupt a thread to see where it is \
          ({0}); turn them off"
     )]
     Backtraces(std::io::Error),
-    /// The signal that backtraces of long steps and profiles need has a handler, or is ignored.
+    /// The signal for backtraces of long steps and profiles has a handler, or is ignored.
     #[error(
         "long_step_backtraces and profiles: another part of this program handles or ignores signal \
          {signal}; choose another real-time signal with `backtrace_signal`"
@@ -134,11 +134,11 @@ pub enum BuildError {
     /// The host's or the node's name is none.
     #[error("invalid {what} name {name:?}: {error}")]
     Name {
-        /// What was to be named: a host or a node.
+        /// The named object: a host or a node.
         what: &'static str,
         /// The name.
         name: String,
-        /// What is wrong with it.
+        /// The error in the name.
         error: NameError,
     },
 }

@@ -1,5 +1,5 @@
-//! What the benchmarks of this workspace measure of the inside. It is no part of the interface: it
-//! may change or go in any version.
+//! Inner parts for the benchmarks of this workspace. They are no part of the interface: they may
+//! change or go in any version.
 
 use crate::api::handle::Handle;
 use crate::noop_process::NoopProcess;
@@ -23,8 +23,8 @@ impl Default for StateWord {
 }
 
 impl StateWord {
-    /// A turn after which it waits, and the event that queues it again; whether all was as
-    /// expected.
+    /// Makes a turn after which it waits, and the event that queues it again; returns whether all
+    /// was as expected.
     pub fn park_and_wake(&self) -> bool {
         self.0.begin() == Begin::Step
             && self.0.drain().len() <= 1
@@ -32,12 +32,13 @@ impl StateWord {
             && self.0.push(7) == Ok(Wake::Enqueue)
     }
 
-    /// A turn after which it is queued again.
+    /// Makes a turn after which it is queued again.
     pub fn requeue(&self) -> bool {
         self.0.begin() == Begin::Step && self.0.requeue() == Leave::Requeue
     }
 
-    /// A turn in which an event arrives, so that it can't park, and the next, which takes it.
+    /// Makes a turn in which an event arrives, so it can't park, and the next turn, which takes the
+    /// event.
     pub fn wake_while_running(&self) -> bool {
         self.0.begin() == Begin::Step
             && self.0.push(7) == Ok(Wake::Noted)
@@ -47,7 +48,7 @@ impl StateWord {
             && self.0.requeue() == Leave::Requeue
     }
 
-    /// An event while it is queued, and the turn that takes it.
+    /// Pushes an event while it is queued, and makes the turn that takes the event.
     pub fn wake_while_ready(&self) -> bool {
         self.0.push(7) == Ok(Wake::Noted)
             && self.0.begin() == Begin::Step
@@ -63,7 +64,7 @@ impl fmt::Debug for StateWord {
     }
 }
 
-/// A registry of so many processes, which belong to a scheduler that does not know of them.
+/// A registry of processes, which belong to a scheduler that does not know of them.
 pub struct Processes {
     registry: Registry<Task>,
     scheduler: Handle,
@@ -107,18 +108,19 @@ impl Processes {
         self.ids.get(nth as usize).map(Cell::get)
     }
 
-    /// Looks an id up, and takes a reference to its process; whether there is one.
+    /// Looks an id up, and takes a reference to its process; returns whether it was there.
     #[must_use]
     pub fn has(&self, id: u64) -> bool {
         self.registry.get(id).is_some()
     }
 
-    /// Takes a process out, by its place among them, and puts another in; whether there was one.
+    /// Takes a process out, by its place among them, and puts another in; returns whether it was
+    /// there.
     pub fn replace(&self, nth: u32) -> bool {
         let Some(id) = self.ids.get(nth as usize) else {
             return false;
         };
-        // SAFETY: the id is the one of that place, until it is replaced here.
+        // SAFETY: the id belongs to the place, until it is replaced here.
         match unsafe { self.registry.remove(id.get()) } {
             (task, Some(next)) => {
                 id.set(self.insert(next));

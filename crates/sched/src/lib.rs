@@ -36,7 +36,7 @@ mod models;
 #[cfg(feature = "sim")]
 mod sim;
 
-/// What the crates above this one use, and programs do not: without any promise.
+/// Items for the crates above this one, and not for programs: without any promise.
 #[doc(hidden)]
 pub mod internal {
     pub use crate::api::call::CALLS_ITSELF;
@@ -49,32 +49,32 @@ pub mod internal {
     pub use crate::runtime::here::{choose, may_block};
     pub use crate::runtime::lent_context::{LentWaker, is_process_waker};
 
-    /// Promises that are checked while a scheduler runs.
+    /// Promises checked while a scheduler runs.
     #[cfg(feature = "check")]
     pub mod check {
         pub use crate::check::*;
     }
 
-    /// Parts that the benchmarks of this workspace measure alone.
+    /// Parts measured alone by the benchmarks of this workspace.
     #[cfg(feature = "internals")]
     pub mod measured {
         pub use crate::internals::*;
     }
 
-    /// Workers without threads, which move when they are told to.
+    /// Workers without threads, which move on request.
     #[cfg(feature = "sim")]
     pub mod sim {
         pub use crate::sim::*;
     }
 
-    /// What this thread is in the middle of.
+    /// The process and the scheduler of this thread.
     pub mod here {
         pub use crate::api::handle::here::scheduler;
         pub use crate::runtime::here::{context, now, pid, process};
     }
 }
 
-/// What a process can do through its context, as commands.
+/// The calls of a context, as commands.
 pub mod commands {
     #[doc(inline)]
     pub use crate::api::standard::{Cancel, Demonitor, Exec, Monitor, Send, Spawn, Terminate};

@@ -1,4 +1,4 @@
-//! A process for tests of what is around processes.
+//! A process for tests of the code around processes.
 
 use ganger_proc_api::{Context, Events, Process, StepOutput, StepResult};
 

@@ -1,9 +1,9 @@
-//! The policy of picks: every number by which a worker decides when it picks which process.
+//! The policy of picks: every number in a worker's choice of the next process.
 //!
 //! Other files say how a rule works, this file with which number. A number of type `u64` is a span
 //! in nanoseconds. A *setting* is the default of a setting of [`Builder`](crate::Builder). The last
-//! column names the workloads (`docs/BENCHMARKS.md`) and promises (`docs/PROMISES.md`) by which a
-//! change is measured.
+//! column names the workloads (`docs/BENCHMARKS.md`) and promises (`docs/PROMISES.md`) that measure
+//! a change.
 //!
 //! | constant | value | decides | shown by |
 //! |---|---|---|---|
@@ -85,18 +85,18 @@ pub(crate) const BRIEF_WAIT: u64 = 50_000;
 /// These last as long as a sleep and a wake-up.
 pub(crate) const BRIEF_LOOKS: u32 = 256;
 
-/// A prime, so that no pattern of picks meets the rotations.
+/// A prime, so no pattern of picks meets the rotations.
 pub(crate) const ROTATION: u32 = 127;
 /// A process woken from outside waits for it, and 10 ms pass unnoticed.
 pub(crate) const CHAIN_LIMIT: Duration = Duration::from_millis(10);
 /// A process woken from outside waits for it; a consumer among busy producers has fewer turns.
 pub(crate) const ROTATION_SPAN: u64 = 20_000;
-/// Short steps have no rotation by time, which they would feel.
+/// Short steps have no rotation by time, which would slow them.
 pub(crate) const SHORT_STEPS: u32 = 10;
 /// The coarse time changes every 2 ms at best, by [`LONGEST_LOOK`].
 pub(crate) const ROTATION_LOOKS: u64 = 8;
-/// Some steps of 10 us, so that a burst of woken processes is soon over. Beside longer steps it is
-/// as long as these.
+/// Some steps of 10 us, so a burst of woken processes is soon over. Next to longer steps the slice
+/// is as long as these.
 pub(crate) const SLICE: u64 = 100_000;
 /// A read costs as much as a short step.
 pub(crate) const SLICE_UNSEEN: u32 = 8;
@@ -108,7 +108,7 @@ pub(crate) const BALANCE_ODDS: usize = 4;
 /// A smaller difference costs less than a theft.
 pub(crate) const BALANCE_SLACK: usize = 32;
 
-/// Twice [`LONGEST_LOOK`], by which the coarse time is late.
+/// Twice [`LONGEST_LOOK`], the delay of the coarse time.
 pub(crate) const TIMER_NEAR: u64 = 4_000_000;
 /// As late is a timer whose worker is busy.
 pub(crate) const TIMER_SPAN: u64 = 5_000;
@@ -122,7 +122,7 @@ pub(crate) const LATE_AT_WORKERS: u64 = 100_000;
 pub(crate) const LATE_AT_MONITOR: u64 = 2_000_000;
 /// A look is a system call.
 pub(crate) const DRIVER_UNSEEN: u64 = 50_000;
-/// What is kept waits as long, at the most.
+/// The longest wait of kept processes.
 pub(crate) const KEPT_SPAN: u64 = 500_000;
 /// As many as the poller finds at a time. The next steps may be longer than the last.
 pub(crate) const KEPT_MOST: u32 = 256;

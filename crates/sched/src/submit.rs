@@ -27,9 +27,8 @@ use std::mem::{self, ManuallyDrop};
 use std::sync::Arc;
 use tracing::Level;
 
-/// Under which PID a process is started, by which process, and with which limit of its mailbox. By
-/// default, under one that the scheduler chooses, by the process in whose step or `init` this
-/// thread is, and with the scheduler's limit.
+/// The PID, the parent and the mailbox's limit of a new process. By default, a PID chosen by the
+/// scheduler, the process in whose step or `init` this thread is, and the scheduler's limit.
 #[derive(Default, Clone, Copy)]
 pub(crate) struct Birth<'a> {
     pid: Option<Pid>,
@@ -38,7 +37,7 @@ pub(crate) struct Birth<'a> {
 }
 
 impl<'a> Birth<'a> {
-    /// Under that PID.
+    /// A birth under this PID.
     pub(crate) fn under(pid: Pid) -> Self {
         let pid = Some(pid);
         Self {
@@ -47,7 +46,7 @@ impl<'a> Birth<'a> {
         }
     }
 
-    /// By that process, on whichever thread.
+    /// A birth by this process, on any thread.
     pub(crate) fn by(parent: &'a ProcessCell) -> Self {
         let parent = Some(parent);
         Self {
@@ -56,7 +55,7 @@ impl<'a> Birth<'a> {
         }
     }
 
-    /// By that process, under that PID.
+    /// A birth by this process, under this PID.
     pub(crate) fn by_under(parent: &'a ProcessCell, pid: Pid) -> Self {
         let pid = Some(pid);
         Self {
@@ -65,7 +64,7 @@ impl<'a> Birth<'a> {
         }
     }
 
-    /// With that limit, unless it is the scheduler's.
+    /// Sets the limit, if it differs from the scheduler's.
     pub(crate) fn with_limit(self, limit: Option<Limit>) -> Self {
         Self { limit, ..self }
     }
@@ -87,11 +86,11 @@ impl Shared {
     }
 
     /// Makes a process visible, initialises it, and queues it. Calls `prepare` before any other
-    /// thread knows of the process, and `hook` before its `init`. Whatever fails undoes what was
-    /// done before, and gives the process back.
+    /// thread knows of the process, and `hook` before its `init`. A failure undoes the earlier
+    /// acts, and returns the process.
     ///
-    /// Unless `prepare` abandons the exit slot, the process is there until the handle that the
-    /// caller makes of it has been dropped.
+    /// Unless `prepare` abandons the exit slot, the process lives until the caller's handle of it
+    /// has been dropped.
     #[inline]
     pub(crate) fn begin(
         self: &Arc<Self>,
@@ -113,7 +112,7 @@ impl Shared {
         let task = &alias;
         place.keep();
         self.probe.interleave(self);
-        // A stop that was announced after the place was taken may have missed the process.
+        // A stop announced after the place was taken may have missed the process.
         if self.shutdown.is_stopping() {
             task.notify_of_shutdown();
         }
@@ -135,8 +134,7 @@ impl Shared {
     }
 
     /// Makes a process visible at its place, and initialises it. The submitter owns its run token
-    /// all the while, so that no worker runs the process, and what is sent to it waits in its
-    /// mailbox.
+    /// all the while, so no worker runs the process, and its messages wait in its mailbox.
     #[inline]
     fn start(
         self: &Arc<Self>,
@@ -162,9 +160,9 @@ impl Shared {
             let _told = task.state.claim_shutdown_notice();
         }
         prepare(&task.exit);
-        // SAFETY: the pointer is that of an `Arc`, which the registry keeps from now on: until the
-        // process has ended, which it does after it has been queued, or until it is rolled back. It
-        // is not dropped, so that it need not be counted.
+        // SAFETY: the pointer comes from an `Arc`, which the registry keeps from now on: until the
+        // process has ended, after it has been queued, or until it is rolled back. The copy is not
+        // dropped, so it need not be counted.
         let alias = ManuallyDrop::new(unsafe { Arc::from_raw(Arc::as_ptr(&task)) });
         // SAFETY: the place has the id, and this is the only time.
         unsafe { self.census.registry.insert(place.id, task) };
@@ -196,12 +194,12 @@ impl Shared {
         Ok(alias)
     }
 
-    /// A cell for the process: one that has been used before, if there is one.
+    /// A cell for the process: a used cell, if any.
     fn cell(self: &Arc<Self>, place: &mut Place<'_>, method: Symbol, process: ProcessBox) -> Task {
         let is_limited = place.limit.unwrap_or(self.rooms.limit) != Limit::NONE;
         let origin = Origin::new(place.parent, place.inherits.take(), place.limit, is_limited);
         if let Some(task) = place.cell.take() {
-            // SAFETY: nothing else refers to what was in the pool.
+            // SAFETY: nothing else refers to a cell from the pool.
             let cell = unsafe { &mut *Arc::as_ptr(&task).cast_mut() };
             cell.renew(place.pid(), method, process, origin);
             return task;
@@ -250,26 +248,26 @@ impl Shared {
     }
 }
 
-/// The right to one live process: counted, and with a PID that is taken.
+/// The right to a live process: counted, and with a taken PID.
 ///
 /// Dropping it gives the right back, unless it was not taken or is kept. The end of the process
-/// gives back what is kept.
+/// gives a kept right back.
 struct Place<'a> {
     shared: &'a Arc<Shared>,
     id: u64,
-    /// The id of the process that starts it, or zero.
+    /// The id of the parent, or zero.
     parent: u64,
-    /// The cell of that process, if the caller has named it.
+    /// The cell of the parent, if the caller has named it.
     by: Option<&'a ProcessCell>,
     /// Of its mailbox, unless it is the scheduler's.
     limit: Option<Limit>,
-    /// A stop that is under way does not cancel it.
+    /// Whether a stop under way does not cancel it.
     is_left_alone: bool,
-    /// What it inherits.
+    /// Its inherited values.
     inherits: Option<Arc<Values>>,
-    /// A cell that has been used before, if there was one.
+    /// A used cell, if any.
     cell: Option<Task>,
-    /// There is nothing to give back.
+    /// Whether nothing must be given back.
     kept: bool,
 }
 
@@ -302,7 +300,7 @@ impl<'a> Place<'a> {
         if let Some(depth) = frames::too_deep() {
             return Err(SubmitErrorKind::TooDeep { depth });
         }
-        // A first look, so that refused submits do not keep a stop from ending.
+        // A first look, so refused submits do not keep a stop from ending.
         self.look_at_stop()?;
         let worker = shared.own_index();
         shared.census.live.enter(worker);
@@ -315,7 +313,7 @@ impl<'a> Place<'a> {
 
     fn take_counted(&mut self, pid: Option<Pid>) -> Result<(), SubmitErrorKind> {
         let shared = self.shared;
-        // The look that counts: the process is counted, and so is its parent until that has closed.
+        // The look that counts: the process is counted, and so is its parent until it has closed.
         self.look_at_stop()?;
         if let Some(pid) = pid {
             check(shared, pid)?;
@@ -349,13 +347,13 @@ impl<'a> Place<'a> {
         Ok(())
     }
 
-    /// During a stop a process that lives may start others, as its clean-up needs them, until the
-    /// deadline has passed. Other submits are refused.
+    /// During a stop a live process may start others, for its clean-up, until the deadline has
+    /// passed. Other submits are refused.
     ///
-    /// A process whose parent is still to be told of the stop is told of it, like one that was
-    /// started a moment before. A parent that has been told knows what it starts, and its child is
-    /// left alone: a process that is asked to finish at once can't do what a clean-up needs. So is
-    /// the child of a process that is left alone.
+    /// A process whose parent still awaits the notice of the stop is notified, as if it had been
+    /// started a moment before. A notified parent knows of the stop, and its child is left alone: a
+    /// process asked to finish at once can't serve a clean-up. So is the child of a process that is
+    /// left alone.
     fn look_at_stop(&mut self) -> Result<(), SubmitErrorKind> {
         let shutdown = &self.shared.shutdown;
         if !shutdown.is_stopping() {
@@ -382,8 +380,8 @@ impl<'a> Place<'a> {
         Pid::new(self.shared.host, self.id)
     }
 
-    /// The process was visible and is not to start after all: hides it again, and runs its exit
-    /// actions. It comes back if its `init` has failed or was not called, and is closed if that has
+    /// Rolls back the start of a visible process: hides it again, and runs its exit actions.
+    /// Returns the process if its `init` has failed or was not called; closes it if its `init` has
     /// succeeded.
     #[cold]
     fn roll_back(&mut self, task: &Task, kind: SubmitErrorKind, input: Payloads) -> SubmitError {
@@ -407,7 +405,7 @@ impl<'a> Place<'a> {
             _ => {}
         }
         let mut actions = None;
-        // Replies in its mailbox are for this process to answer, not for the one that starts it.
+        // Replies in its mailbox are for this process to answer, not for its parent.
         let dropped = dropped::open();
         take_down(process, items, &mut actions, task, counters);
         drop_values(task, counters);
@@ -417,7 +415,7 @@ impl<'a> Place<'a> {
         dropped::answer(|| CommandError::Ended(cause.clone()));
         drop(dropped);
         shared.probe.withdrawn(task.pid());
-        // So that no other process has its cell before all is told.
+        // For no other process to have its cell before all notices are sent.
         let task = Arc::clone(task);
         self.give_back();
         let late = shared.closing_inbox.take(task.key());
@@ -447,15 +445,15 @@ impl Place<'_> {
             drop(unsafe { self.shared.free_id(self.id) });
             self.shared.leave_place();
             self.shared.census.live.leave(self.shared.own_index());
-            // A process that the hooks, or `init`, have woken meanwhile may have no other thread to
-            // end it.
+            // A process woken meanwhile by the hooks, or by `init`, may have no other thread to end
+            // it.
             self.shared.end_after_halt();
         }
     }
 }
 
 impl Shared {
-    /// One process fewer counts for `max_processes`.
+    /// Gives a place of `max_processes` back.
     pub(crate) fn leave_place(&self) {
         if self.config.max_processes.is_some() {
             self.census.places.leave();
@@ -463,7 +461,7 @@ impl Shared {
     }
 }
 
-/// Of which cause a process has ended that was not started after all.
+/// The cause of the end of a process that was not started after all.
 fn cause_of(kind: &SubmitErrorKind) -> ExitCause {
     match kind {
         SubmitErrorKind::InitFailed(error)
@@ -498,7 +496,7 @@ mod tests {
     use crate::noop_process::NoopProcess;
     use std::time::Duration;
 
-    /// A stop looks up the processes that can be seen. It comes just before this one can.
+    /// A stop looks up the visible processes. Its look comes just before this process is visible.
     // pins: D1
     #[test]
     fn a_process_that_a_stop_has_missed_is_told_of_it() {
@@ -518,7 +516,7 @@ mod tests {
         );
         let (_, task) = begun.unwrap();
         assert!(task.state.is_unwanted());
-        // SAFETY: this is the only one.
+        // SAFETY: this is the only handle.
         let _handle: ProcessHandle = unsafe { ProcessHandle::new(task) };
     }
 }

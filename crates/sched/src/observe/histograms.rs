@@ -8,37 +8,36 @@ use std::fmt;
 /// Significant decimal digits of a distribution.
 const DIGITS: u8 = 2;
 
-/// The same, of one type's distributions.
+/// The digits of a type's distributions.
 const DIGITS_OF_TYPE: u8 = 1;
 
 /// How many types a worker tells apart.
 const TYPES: usize = 256;
 
-/// The name under which all further types are.
+/// The name of all further types.
 const OTHERS: &str = "other types";
 
 /// How durations are distributed, in nanoseconds, since the scheduler was built.
 ///
-/// Durations are sampled: one of 64 steps of a worker, one of 64 waits of a process. A value is
+/// Durations are sampled: every 64th step of a worker, every 64th wait of a process. A value is
 /// exact to two digits.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct Distributions {
     /// From the moment at which a process is ready to the begin of its step.
     pub ready: Histogram<u64>,
-    /// From the begin of a step to the begin of the next one of the process, or the end of its
-    /// turn: with what it has yielded to handlers that answer at once.
+    /// From the begin of a step to the begin of the next step of the process, or the end of its
+    /// turn: with its yields to handlers that answer at once.
     pub step: Histogram<u64>,
-    /// From the moment at which an event is in the mailbox to the begin of the step that is given
-    /// it.
+    /// From the moment at which an event is in the mailbox to the begin of its step.
     pub mail: Histogram<u64>,
-    /// By how much the earliest of those timers was late that were fired together.
+    /// The lateness of the earliest among timers fired together.
     pub timer: Histogram<u64>,
-    /// The first and the second of these by the names of the processes' types. Exact to one digit.
+    /// `ready` and `step` by the names of the processes' types. Exact to one digit.
     pub by_type: HashMap<&'static str, OfType>,
 }
 
-/// The distributions of one type of processes.
+/// The distributions of a type of processes.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct OfType {
@@ -48,12 +47,12 @@ pub struct OfType {
     pub step: Histogram<u64>,
 }
 
-/// With so many digits, and of any range.
+/// Makes a histogram with this many digits, and of any range.
 fn empty(digits: u8) -> Histogram<u64> {
     Histogram::new(digits).unwrap_or_else(|error| unreachable!("the digits are few: {error}"))
 }
 
-/// Values that have no place in a histogram of any range do not exist.
+/// Records a value. A histogram of any range has a place for each value.
 fn record(histogram: &mut Histogram<u64>, nanos: u64) {
     let _is_recorded = histogram.record(nanos);
 }
@@ -146,7 +145,7 @@ impl Distributions {
     }
 }
 
-/// What a worker has measured and no reader has taken.
+/// A worker's measures not yet taken by a reader.
 #[derive(Default)]
 pub(super) struct Samples(TryLock<Option<Box<Distributions>>>);
 
@@ -156,7 +155,7 @@ impl Samples {
         let _is_added = self.0.try_with(|it| add(it.get_or_insert_default()));
     }
 
-    /// By a reader. Leaves what the worker is about to add.
+    /// Moves the samples, for a reader. Leaves samples that the worker is about to add.
     pub(super) fn move_to(&self, sum: &mut Distributions) {
         if let Ok(Some(more)) = self.0.try_with(Option::take) {
             sum.append(&more);
@@ -196,7 +195,7 @@ mod tests {
         assert_eq!(all.by_type[OTHERS].step.len(), TYPES as u64);
         let mut sum = Distributions::default();
         sum.append(&all);
-        // Their order differs, and with it which of them are the first.
+        // Their order differs, and with it the first types.
         assert_eq!(sum.by_type.len(), TYPES + 1);
         let all: u64 = sum.by_type.values().map(|it| it.step.len()).sum();
         assert_eq!(all, 2 * TYPES as u64);

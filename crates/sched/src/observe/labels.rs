@@ -1,9 +1,9 @@
 //! The labels of a scheduler's processes, by small numbers.
 //!
 //! A record has two bytes for its label, and a child inherits them. Numbers are never given back:
-//! labels are for tenants, kinds of work and stages, of which a program has a few. From the
-//! [`MOST`]th on, each new label is counted as [`OTHERS`]. A label is cut at [`LENGTH`] bytes,
-//! so that what is kept for ever has a bound.
+//! labels are for tenants, kinds of work and stages, a few in each program. From the [`MOST`]th on,
+//! each new label is counted as [`OTHERS`]. A label is cut at [`LENGTH`] bytes, so the memory kept
+//! for ever has a bound.
 
 use ganger_sync::sync::{Mutex, lock};
 use std::collections::HashMap;
@@ -15,7 +15,7 @@ const MOST: usize = 10_000;
 /// How many bytes of a label are kept.
 const LENGTH: usize = 200;
 
-/// The label of what has a label beyond those.
+/// The label for all further labels.
 const OTHERS: &str = "other labels";
 
 /// A label by its number.
@@ -23,7 +23,7 @@ const OTHERS: &str = "other labels";
 pub(super) struct Label(pub(super) u16);
 
 impl Label {
-    /// There is none.
+    /// No label.
     pub(super) const NONE: Self = Self(0);
 }
 
@@ -56,7 +56,7 @@ impl Labels {
         label
     }
 
-    /// The label of that number.
+    /// The label with this number.
     pub(super) fn name(&self, label: Label) -> Option<Arc<str>> {
         let at = usize::from(label.0).checked_sub(1)?;
         lock(&self.0).names.get(at).cloned()

@@ -28,8 +28,8 @@ impl ProcessCell {
         &self.probe.1.0
     }
 
-    /// What the process waits for, if it waits. The calling thread stands in for its worker
-    /// for that moment: see `process/state.rs`.
+    /// Returns the outstanding yields of a waiting process. The calling thread stands in for its
+    /// worker for the moment: see `process/state.rs`.
     fn outstanding(self: &Task) -> SmallVec<[(Tag, Asked); 4]> {
         let mut seen = SmallVec::new();
         if !self.state.begin_look() {
@@ -46,12 +46,12 @@ impl ProcessCell {
             true => Waiting::Blocked,
             false => Waiting::Idle,
         });
-        // SAFETY: the process has not been parked, so that this thread still owns the token. A
-        // process that can be looked at is in the registry.
+        // SAFETY: the process has not been parked, so this thread still owns the token. A visible
+        // process is in the registry.
         let token = || unsafe { Token::new(self) };
         match leave {
             Leave::Parked => {}
-            // A worker ends what is to be terminated.
+            // A worker ends a terminated process.
             Leave::Requeue | Leave::Terminate => self.shared.schedule(token()),
             Leave::RequeueUrgent => self.shared.schedule_urgent(token()),
         }
@@ -59,13 +59,13 @@ impl ProcessCell {
     }
 }
 
-/// What a process waits for: a command that it has yielded and that has not completed.
+/// A command that the process waits for: yielded, and not completed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Wait {
-    /// The command; `None` where the answer has come, and the step that takes it has not.
+    /// The command; `None` where the answer has come, and its step has not.
     pub command: Option<CommandId>,
-    /// The name under which its handler is registered, if there is one.
+    /// The registered name of its handler, if any.
     pub name: Option<Symbol>,
     /// The tag of the yield.
     pub tag: Tag,
@@ -73,8 +73,8 @@ pub struct Wait {
     pub since: Duration,
 }
 
-/// A live process, as [`Handle::each_process`] sees it. Each call reads what is true at that
-/// moment, without a lock but for the label.
+/// A live process, as [`Handle::each_process`] sees it. Each call reads the present state, without
+/// a lock except for the label.
 #[derive(Clone, Copy)]
 pub struct ProcessLook<'a>(&'a Task);
 
@@ -100,7 +100,7 @@ impl ProcessLook<'_> {
         self.0.state.snapshot().state()
     }
 
-    /// The method that it was submitted with.
+    /// The method of its submission.
     #[must_use]
     pub fn method(&self) -> Symbol {
         self.0.method
@@ -112,15 +112,13 @@ impl ProcessLook<'_> {
         self.0.about.type_name()
     }
 
-    /// The label under which it is accounted: its own, or that of the process that has started
-    /// it at the moment of the start.
+    /// The label for its account: its own, or its parent's at the moment of the start.
     #[must_use]
     pub fn label(&self) -> Option<Arc<str>> {
         self.0.shared.observation().label(self.0.record())
     }
 
-    /// Calls `look` with each command that it has yielded and that has not completed, if it
-    /// waits.
+    /// Calls `look` with each yielded command that has not completed, if the process waits.
     ///
     /// This thread stands in for the process's worker while it reads: some nanoseconds, in
     /// which a sender does not wake the process and this thread does so afterwards.
@@ -139,26 +137,25 @@ impl ProcessLook<'_> {
         self.0.outstanding().into_iter().map(wait).for_each(look);
     }
 
-    /// The process that has started it: by its context, or in its step or `init`. That one may
-    /// have ended.
+    /// The parent: by its context, or in its step or `init`. The parent may have ended.
     #[must_use]
     pub fn parent(&self) -> Option<Pid> {
         let parent = self.0.origin.parent()?;
         Some(Pid::new(self.0.shared.host, parent))
     }
 
-    /// Whether that holds of one of its names. `holds` is asked under a lock: it must be short, and
-    /// must not ask the scheduler.
+    /// Whether `holds` accepts any of its names. `holds` runs under a lock: it must be short, and
+    /// must not call the scheduler.
     pub fn any_name(&self, holds: impl FnMut(&str) -> bool) -> bool {
         self.0.shared.names.any_of(self.0.pid(), holds)
     }
 
-    /// How many events wait for it: what its steps have left, and, where mailboxes have a limit,
-    /// what is in its mailbox. [`counts`](Self::counts) know it without a limit, too.
+    /// How many events wait for it: the events left by its steps, and, where mailboxes have a
+    /// limit, those in its mailbox. [`counts`](Self::counts) know the number without a limit, too.
     #[must_use]
     pub fn waiting(&self) -> usize {
         let queued = self.0.limit().map_or(0, |_| self.0.room.messages());
-        // The messages among those that steps have left are in both.
+        // Messages left by steps are in both.
         self.0.about.left().max(queued)
     }
 
@@ -170,7 +167,7 @@ impl ProcessLook<'_> {
         self.0.about.ran_before(now).map(Duration::from_nanos)
     }
 
-    /// All that a scheduler without observation knows of it. Allocates for its names.
+    /// The view of it in a scheduler without observation. Allocates for its names.
     #[must_use]
     pub fn info(&self) -> ProcessInfo {
         ProcessInfo::of(self.0)
@@ -184,21 +181,21 @@ impl ProcessLook<'_> {
         self.0.record().as_deref()
     }
 
-    /// As [`counts`](Self::counts), with the age at that moment: so a reader of many processes
-    /// looks at the clock once.
+    /// As [`counts`](Self::counts), with the age at `now`: so a reader of many processes reads the
+    /// clock once.
     #[must_use]
     pub fn counts_at(&self, now: Instant) -> Option<ProcessCounts> {
         Some(self.with_left(self.record()?.counts(now.as_nanos())))
     }
 
-    /// What has been counted of it; `None` where the scheduler is not observed.
+    /// The counts of it; `None` where the scheduler is not observed.
     #[must_use]
     pub fn counts(&self) -> Option<ProcessCounts> {
         let counts = self.0.shared.observation().counts(self.0.record());
         counts.map(|counts| self.with_left(counts))
     }
 
-    /// What steps have left waits, too.
+    /// Adds the events left by steps, which wait, too.
     fn with_left(&self, counts: ProcessCounts) -> ProcessCounts {
         ProcessCounts {
             waiting: counts.waiting + self.0.about.left() as u64,
@@ -207,7 +204,7 @@ impl ProcessLook<'_> {
     }
 }
 
-/// What a scheduler that is observed knows: see [`Builder::observe`](crate::Builder::observe).
+/// The calls of an observed scheduler: see [`Builder::observe`](crate::Builder::observe).
 impl Handle {
     /// How much is counted and measured at the moment.
     #[must_use]
@@ -215,21 +212,20 @@ impl Handle {
         self.shared.observation().level()
     }
 
-    /// Counts and measures as much as that from now on.
+    /// Counts and measures at this level from now on.
     ///
     /// # Errors
-    /// [`NotAllowed`] when that is more than the scheduler was built with, or when counts that
-    /// have begun would end.
+    /// [`NotAllowed`] when the level is higher than the builder's, or when counts already begun
+    /// would end.
     pub fn set_observe(&self, level: Observe) -> Result<(), NotAllowed> {
         self.shared.observation().set_level(level)
     }
 
-    /// Calls `look` with each live process. Those that start or end meanwhile may or may not
-    /// be among them.
+    /// Calls `look` with each live process. Processes that start or end meanwhile may be missing.
     ///
-    /// O(n), where n is the highest number of processes that have ever lived at once. No
-    /// worker waits for it, and nothing is allocated for a process, but for those with chosen
-    /// PIDs. A process that ends while `look` sees it is freed by this thread.
+    /// O(n), where n is the most processes alive at any time. No worker waits for it, and nothing
+    /// is allocated for a process, except for those with chosen PIDs. A process that ends while
+    /// `look` sees it is freed by this thread.
     ///
     /// ```
     /// use ganger_proc_api::{BoxError, actor_fn};
@@ -255,17 +251,17 @@ impl Handle {
         }
     }
 
-    /// Calls `look` with the live process that has that PID, if there is one. O(1).
+    /// Calls `look` with the live process of this PID, if any. O(1).
     pub fn look_at<R>(&self, pid: Pid, look: impl FnOnce(ProcessLook<'_>) -> R) -> Option<R> {
         let task = self.shared.find(pid)?;
         (!task.state.is_closed()).then(|| look(ProcessLook(&task)))
     }
 
     /// Calls `look` with the live processes of a portion, and returns where the next portion
-    /// begins: so a reader rests between two portions. The first begins at 0, and there is none
-    /// behind the last. All portions together are as [`each_process`](Self::each_process).
+    /// begins: so a reader rests between two portions. The first begins at 0, and `None` follows
+    /// the last. All portions together are as [`each_process`](Self::each_process).
     ///
-    /// O(`most`): a portion is of so many places for processes. The first one has all processes
+    /// O(`most`): a portion has this many places for processes. The first portion has all processes
     /// with chosen PIDs, too.
     ///
     /// ```

@@ -1,11 +1,11 @@
-//! Marks: a number that a reader keeps of each process, without memory of its own.
+//! Marks: a number of each process kept by a reader, without memory of its own.
 //!
-//! **Problem.** What processes do in a window of time is the difference of two looks at each. A
+//! **Problem.** The work of processes in a window of time is the difference of two looks at each. A
 //! reader that keeps the first look of a million processes allocates for all of them.
 //!
-//! **Protocol.** Each record has a place for a number. One reader at a time has the [`Marks`], from
-//! its first look to its last. Others wait, or ask again. A new process has the mark 0. The reader
-//! may wait long between its looks, so the marks do not keep the scheduler's memory.
+//! **Protocol.** Each record has a place for a number. Only one reader at a time has the [`Marks`],
+//! from its first look to its last. Others wait, or ask again. A new process has the mark 0. The
+//! reader may wait long between its looks, so the marks do not keep the scheduler's memory.
 
 use super::Observation;
 use super::look::ProcessLook;
@@ -50,7 +50,7 @@ impl Claim {
 pub struct Marks(Weak<Shared>);
 
 impl Marks {
-    /// Keeps a number of a process, in place of an earlier one. It has no effect on a process of
+    /// Keeps a number of a process, in place of an earlier one. Without effect on a process of
     /// another scheduler.
     pub fn set(&self, process: ProcessLook<'_>, mark: u64) {
         if let Some(record) = process.record()
@@ -60,8 +60,7 @@ impl Marks {
         }
     }
 
-    /// The number that was kept of a process; 0 of one that was started since, and of a process
-    /// that no reader has marked.
+    /// The kept number of a process; 0 for a process started since, and for an unmarked process.
     #[must_use]
     pub fn of(&self, process: ProcessLook<'_>) -> u64 {
         process.record().map_or(0, |record| record.mark())
@@ -70,7 +69,7 @@ impl Marks {
 
 impl Drop for Marks {
     fn drop(&mut self) {
-        // No reader waits for those of a scheduler that is gone.
+        // No reader waits for the marks of a scheduler that is gone.
         let shared = self.0.upgrade();
         if let Some(claim) = shared.as_deref().and_then(|it| it.probe.1.0.claim()) {
             claim.give();
@@ -99,9 +98,10 @@ impl Handle {
         Some(Marks(Arc::downgrade(&self.shared)))
     }
 
-    /// The marks of the processes, if no other reader has them; none where the scheduler is not
-    /// observed. Never blocks. A reader that rests between the portions of its looks uses them; for
-    /// others there is [`over_window`](Self::over_window). They do not keep the scheduler's memory.
+    /// The marks of the processes, if no other reader has them; `None` where the scheduler is not
+    /// observed. Never blocks. For a reader that rests between the portions of its looks; other
+    /// readers call [`over_window`](Self::over_window). The marks do not keep the scheduler's
+    /// memory.
     ///
     /// ```
     /// use ganger_sched::{Observe, Scheduler};
@@ -120,13 +120,12 @@ impl Handle {
     }
 
     /// Calls `measure` with each live process, then `wait`, and then `look` with each live process,
-    /// its value now and the value of before, which is 0 for a process that was started since. So
-    /// the reader learns what each process has done in a window of time. Nothing is allocated for
-    /// a process.
+    /// its present value and its value before, which is 0 for a process started since. So the
+    /// reader learns the work of each process in a window of time. Nothing is allocated for a
+    /// process.
     ///
-    /// O(n) twice, as [`each_process`](Self::each_process). One reader at a time: another one that
-    /// calls it meanwhile waits. Does nothing, and returns `false`, where the scheduler is not
-    /// observed.
+    /// O(n) twice, as [`each_process`](Self::each_process). Readers take turns: another call
+    /// meanwhile waits. Does nothing, and returns `false`, where the scheduler is not observed.
     ///
     /// ```
     /// use ganger_sched::{Observe, Scheduler};

@@ -1,25 +1,25 @@
-//! What a scheduler in production counts and measures of itself, where its builder asks for it.
+//! The counts and measures of a scheduler in production, where its builder asks for them.
 //!
-//! **Problem.** People that run a program ask which process is slow, whose mailbox grows, and how
-//! busy the workers are. A counter that all workers share, a clock at each step, or a lock at each
-//! message would make all processes slow.
+//! **Problem.** Operators of a program ask for slow processes, growing mailboxes, and the load of
+//! the workers. A counter shared by all workers, a clock at each step, or a lock at each message
+//! would make all processes slow.
 //!
 //! **Protocol.** The [`Observation`] is a probe. Each process has a [`Record`], which the owner of
 //! the run token writes by plain stores; a sender writes there only when the process does not wait.
-//! Each worker has a [`Place`] with the time that the worker has spent busy, in search and asleep.
-//! Counts are exact. Durations are sampled: a worker reads the clock at one of [`SAMPLE`] steps,
-//! and that step counts for all of them. So a step of 20 ns pays for two reads of the clock once
-//! in 64 times. Waits are sampled in the same way, at one of [`SAMPLE`] turns of each process.
+//! Each worker has a [`Place`] with its times of work, search and sleep. Counts are exact.
+//! Durations are sampled: a worker reads the clock at every [`SAMPLE`]th step, which counts for all
+//! of them. So a step of 20 ns pays for two reads of the clock once in 64 times. Waits are sampled
+//! in the same way, at every [`SAMPLE`]th turn of each process.
 //!
 //! **Readers** wait for no worker, and no worker waits for a reader. Readers read records with
-//! relaxed loads. A reader of histograms takes those of a worker away and leaves empty ones. The
-//! worker drops a sample that comes in that moment.
+//! relaxed loads. A reader of histograms takes a worker's histograms away and leaves empty ones.
+//! The worker drops a sample of this moment.
 //!
-//! **What it costs where nothing is observed**: a process has a null pointer in the place of its
-//! record, and each point is a look at that.
+//! **Costs without observation**: a process has a null pointer in the place of its record, and each
+//! point is a look at this pointer.
 //!
-//! **What it may import.** All folders. But for `look.rs` and `marks.rs`, those from `base` to
-//! `probe` are enough.
+//! **Imports.** All folders. Without `look.rs` and `marks.rs`, the folders from `base` to `probe`
+//! are enough.
 
 mod histograms;
 mod labels;
@@ -54,37 +54,37 @@ use recorder::Flight;
 use std::ptr;
 use std::sync::Arc;
 
-/// A worker measures one of so many steps, and one of so many waits of a process.
+/// A worker measures every step of this number, and every wait of this number of a process.
 pub(crate) const SAMPLE: u32 = 64;
 
 /// The probe of a scheduler that may be observed.
 pub(crate) struct Observation(Option<Box<Observed>>);
 
 struct Observed {
-    /// The most that the builder allows.
+    /// The highest level allowed by the builder.
     most: Observe,
     /// An [`Observe`] by its number, up to `most`.
     level: AtomicU8,
     clock: MonotonicClock,
     places: Box<[CachePadded<Place>]>,
-    /// Of all threads that are no workers.
+    /// Samples of all threads other than workers.
     outside: Samples,
     labels: Labels,
-    /// What readers have taken from the workers so far.
+    /// All samples taken from the workers so far.
     taken: Mutex<Distributions>,
-    /// The reader that marks processes has it.
+    /// Claimed by the reader that marks processes.
     marks: Claim,
     tracer: Option<Arc<dyn StepTracer>>,
     /// Set where events are recorded.
     flight: Option<Flight>,
 }
 
-/// What there is of a worker, which alone writes there.
+/// A worker's place, written by the worker alone.
 struct Place {
     shares: Shares,
-    /// How many steps are left before the next that is measured.
+    /// How many steps are left before the next measured step.
     left: AtomicU32,
-    /// When the step that is measured has begun; 0 when none is.
+    /// When the measured step has begun; 0 without one.
     begun: AtomicU64,
     samples: Samples,
 }
@@ -99,10 +99,10 @@ impl Place {
         }
     }
 
-    /// Whether this step is the one of [`SAMPLE`].
+    /// Whether this step is measured, as every [`SAMPLE`]th is.
     #[inline(always)]
     fn is_sampled(&self) -> bool {
-        // Ordering: Relaxed here and below: one thread uses it.
+        // Ordering: Relaxed here and below: a single thread uses it.
         let left = self.left.load(Ordering::Relaxed);
         let next = left.checked_sub(1).unwrap_or(SAMPLE - 1);
         self.left.store(next, Ordering::Relaxed);
@@ -148,7 +148,7 @@ impl Observed {
         }
     }
 
-    /// The step that is measured is over, if there is one.
+    /// Ends the measured step, if there is one.
     #[inline(always)]
     fn end_step(&self, record: &Record, place: &Place, of: impl Fn() -> &'static str) {
         // Ordering: Relaxed: the worker's own.
@@ -201,7 +201,7 @@ impl Observed {
 impl Observation {
     #[inline(always)]
     fn with<'a>(&'a self, record: &'a Option<Box<Record>>) -> Option<(&'a Observed, &'a Record)> {
-        // The record first: where there is one, there is an observation.
+        // The record first: a record implies an observation.
         let record = record.as_deref()?;
         Some((self.0.as_deref()?, record))
     }
@@ -218,7 +218,7 @@ impl Observation {
         self.0.as_ref()?.flight.as_ref()
     }
 
-    /// Which worker of this scheduler the thread is, if so.
+    /// The index of this thread's worker, if it is a worker of this scheduler.
     fn own(&self) -> Option<usize> {
         local::with_any(|queue| {
             let queue = queue.filter(|it| ptr::eq(it.shared.observation(), self))?;
@@ -226,10 +226,10 @@ impl Observation {
         })
     }
 
-    /// What is counted and measured at the moment.
+    /// The present level of counting and measuring.
     pub(crate) fn level(&self) -> Observe {
         let observed = self.0.as_ref();
-        // Ordering: Relaxed: nothing is read on the strength of it.
+        // Ordering: Relaxed: nothing is read on the strength of this load.
         observed.map_or(Observe::Off, |it| {
             Observe::of(it.level.load(Ordering::Relaxed))
         })
@@ -249,13 +249,13 @@ impl Observation {
         }
     }
 
-    /// What has been counted of a process.
+    /// The counts of a process.
     pub(crate) fn counts(&self, record: &Option<Box<Record>>) -> Option<ProcessCounts> {
         let (observed, record) = self.with(record)?;
         Some(record.counts(observed.now()))
     }
 
-    /// How the first so many workers have spent their time.
+    /// The times of the first `workers` workers.
     pub(crate) fn times(&self, workers: usize) -> Vec<WorkerTimes> {
         let times = |observed: &Observed| {
             let now = observed.now();
@@ -265,7 +265,7 @@ impl Observation {
         self.0.as_deref().map_or_else(Vec::new, times)
     }
 
-    /// All that has been measured since the scheduler was built.
+    /// All measures since the scheduler was built.
     pub(crate) fn distributions(&self) -> Option<Distributions> {
         let observed = self.0.as_ref()?;
         let mut taken = lock(&observed.taken);

@@ -1,7 +1,7 @@
-//! What is done at each point of the probe.
+//! The acts at each point of the probe.
 //!
-//! The hot code of a scheduler that is not observed is a look at a pointer, which is null. All else
-//! is a function apart.
+//! The hot code of an unobserved scheduler is a look at a null pointer. All else is in functions of
+//! its own.
 
 use super::labels::Label;
 use super::{Observation, Observed, Record};
@@ -19,7 +19,7 @@ impl Probe for Observation {
     type Guard<'a> = ();
 
     fn new(config: &Config, slots: usize) -> Self {
-        // The records of processes are what tells the points that something is recorded or traced.
+        // The records of processes tell the points whether anything is recorded or traced.
         let most = || config.observe.max(Observe::Counts);
         let new = || Box::new(Observed::new(most(), config, slots));
         let is_more = config.record.is_some() || config.tracer.is_some();
@@ -247,8 +247,8 @@ impl Probe for Observation {
     }
 }
 
-/// The points, where there is a record. Each is a function apart, so that the hot code of a
-/// scheduler that is not observed is a look and stays in registers.
+/// The points with a record. Each is a function of its own, so the hot code of an unobserved
+/// scheduler is a look and stays in registers.
 impl Observation {
     #[cold]
     #[inline(never)]
@@ -388,7 +388,7 @@ impl Observation {
         if let Some(flight) = &observed.flight {
             flight.turn(id, next, worker, &of);
         }
-        // Of a process that is queued again at once. A sender that wakes one that waits notes
+        // For a process that is queued again at once. A sender that wakes a waiting process notes
         // another moment.
         record.note_ready(|| observed.now());
         if let Some(place) = observed.place(worker) {

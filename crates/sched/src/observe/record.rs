@@ -1,24 +1,24 @@
-//! What is counted of one process.
+//! The counts of a process.
 //!
-//! The owner of the run token writes all but `behind`, to which senders add, and `mail`, which a
-//! sender sets where nothing is noted. No value depends on another one, so that all accesses are
-//! relaxed: a reader sees each value as it was at some moment, another one for each.
+//! The owner of the run token writes all but `behind`, which senders add to, and `mail`, which a
+//! sender sets where nothing is noted. No value depends on another, so all accesses are relaxed: a
+//! reader sees each value as it was at a moment of its own.
 //!
-//! **The length of the mailbox** is `waiting`, what has left the mailbox and waits for a step, and
-//! what is in the mailbox: `behind`, which counts all that was put there, less `drained`, which
-//! counts all that was taken out. A sender adds to `behind` after the push. So the difference may
-//! be below zero for a moment, and a reader takes that for zero.
+//! **The length of the mailbox** is `waiting`, the items out of the mailbox that wait for a step,
+//! and the items in the mailbox: `behind`, the count of all items put there, less `drained`, the
+//! count of all taken out. A sender adds to `behind` after the push. So the difference may be below
+//! zero for a moment, and a reader takes it for zero.
 //!
-//! **The time in the mailbox** is measured of one event at a time. Its sender notes the moment, and
-//! how many are before it. Each step takes off as many as it is given. The step that is given
-//! more than are left is given the event itself.
+//! **The time in the mailbox** is measured for one event at a time. Its sender notes the moment,
+//! and the number of items before it. Each step subtracts its events. A step with more events than
+//! are left is given the event itself.
 
 use super::SAMPLE;
 use super::labels::Label;
 use ganger_sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
-/// The bits of a note of an event that say how many are before it; the moment is above them.
+/// The bits of a note with the number of events before the noted one; the moment is above them.
 const AHEAD: u32 = 24;
 
 /// Moments in these notes are in units of 2 to the power of this in nanoseconds.
@@ -32,44 +32,43 @@ pub(crate) struct Record {
     events: AtomicU64,
     /// Nanoseconds; an estimate.
     busy: AtomicU64,
-    /// Nanoseconds, of the steps that were measured.
+    /// Nanoseconds, of the measured steps.
     longest: AtomicU64,
-    /// When the process was made ready, if that was noted.
+    /// When the process was made ready, if noted.
     ready: AtomicU64,
-    /// When an event was put into the mailbox, and how many were before it, if that was noted.
+    /// When an event was put into the mailbox, and how many were before it, if noted.
     mail: AtomicU64,
-    /// What a reader keeps of the process until it looks again.
+    /// The number that a reader keeps of the process until its next look.
     mark: AtomicU64,
     behind: AtomicU32,
     drained: AtomicU32,
     waiting: AtomicU32,
     label: AtomicU16,
-    /// Which of [`SAMPLE`] turns is measured.
+    /// The phase of the next measured turn among [`SAMPLE`].
     phase: AtomicU8,
 }
 
-/// What has been counted of a process since it was started. Of an upgraded process, with what its
-/// predecessors did.
+/// The counts of a process since its start. An upgraded process has its predecessors' counts, too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ProcessCounts {
-    /// Turns that are over. A process that is taken from a queue has one, or more when it is far
-    /// behind with its events. Exact.
+    /// Finished turns. A process taken from a queue has one, or more when it is far behind with its
+    /// events. Exact.
     pub turns: u64,
     /// Steps begun. Exact.
     pub steps: u64,
-    /// New events that steps were given: messages, control messages, completions, notices. Exact.
+    /// New events given to steps: messages, control messages, completions, notices. Exact.
     pub events: u64,
-    /// How long its steps have taken, with what they yielded to handlers that answer at once.
-    /// An estimate: one of 64 steps of a worker is measured, and counts for all.
+    /// The time of its steps, with their yields to handlers that answer at once. An estimate: every
+    /// 64th step of a worker is measured, and counts for all.
     pub busy: Duration,
-    /// The longest of the steps that were measured. [`Handle::long_steps`] has all that kept
-    /// others waiting for long.
+    /// The longest of the measured steps. [`Handle::long_steps`] has all that kept others waiting
+    /// for long.
     ///
     /// [`Handle::long_steps`]: crate::Handle::long_steps
     pub longest: Duration,
-    /// How much waits in its mailbox, with a limit or without: messages, completions, what is
-    /// between steps, and what steps have left. Exact but for what is being sent at the moment.
+    /// The length of its mailbox, with a limit or without: messages, completions, items between
+    /// steps, and events left by steps. Exact except for items being sent at the moment.
     pub waiting: u64,
     /// How long ago the process was started.
     pub age: Duration,
@@ -81,14 +80,14 @@ impl Record {
         word.load(Ordering::Relaxed)
     }
 
-    /// By the owner of the run token, which alone writes there.
+    /// Adds to a word, for the owner of the run token, which alone writes it.
     #[inline(always)]
     fn add(word: &AtomicU64, more: u64) {
         // Ordering: Relaxed: see the module.
         word.store(word.load(Ordering::Relaxed) + more, Ordering::Relaxed);
     }
 
-    /// A new process has the record from now on, with that id.
+    /// Hands the record to a new process with this id.
     pub(super) fn begin(&self, id: u64, label: Label, now: u64) {
         let zeros = [
             &self.turns,
@@ -128,16 +127,15 @@ impl Record {
         self.label.store(label.0, Ordering::Relaxed);
     }
 
-    /// Whether the wait before the next turn is one of those that are measured. For the owner of
-    /// the run token.
+    /// Whether the wait before the next turn is measured. For the owner of the run token.
     fn is_sampled(&self) -> bool {
         // Ordering: Relaxed: see the module.
         let phase = u64::from(self.phase.load(Ordering::Relaxed));
         (Self::get(&self.turns) + phase).is_multiple_of(SAMPLE.into())
     }
 
-    /// The process is ready, or is about to be. Notes the moment if this wait is one of those that
-    /// are measured, and returns whether it is. For the owner of the run token.
+    /// Notes that the process is ready, or is about to be, with the moment if this wait is
+    /// measured. Returns whether it is. For the owner of the run token.
     pub(super) fn note_ready(&self, now: impl FnOnce() -> u64) -> bool {
         let is_sampled = self.is_sampled();
         let at = if is_sampled { now() } else { 0 };
@@ -146,7 +144,7 @@ impl Record {
         is_sampled
     }
 
-    /// Notes the moment of an event with so many before it, if none is noted.
+    /// Notes the moment of an event with `ahead` others before it, if none is noted.
     #[cold]
     pub(super) fn note_mail(&self, ahead: u32, now: u64) {
         if ahead >> AHEAD == 0 {
@@ -163,7 +161,7 @@ impl Record {
         Self::get(&self.ready) | Self::get(&self.mail) != 0
     }
 
-    /// When the process was made ready, if that was noted.
+    /// When the process was made ready, if noted.
     pub(super) fn take_ready(&self) -> Option<u64> {
         let since = Self::get(&self.ready);
         // Ordering: Relaxed: see the module.
@@ -171,7 +169,7 @@ impl Record {
         (since != 0).then_some(since)
     }
 
-    /// How long the event has waited that was noted, if it is among the next so many.
+    /// How long the noted event has waited, if it is among the next `events`.
     pub(super) fn take_mail(&self, events: usize, now: u64) -> Option<u64> {
         let word = Self::get(&self.mail);
         if word == 0 {
@@ -179,7 +177,7 @@ impl Record {
         }
         let ahead = word & ((1 << AHEAD) - 1);
         let left = ahead.checked_sub(events as u64);
-        // Ordering: Relaxed: see the module. No sender writes while there is a note.
+        // Ordering: Relaxed: see the module. No sender writes while a note is there.
         self.mail.store(
             left.map_or(0, |left| word - ahead + left),
             Ordering::Relaxed,
@@ -188,15 +186,15 @@ impl Record {
         left.is_none().then(|| now.saturating_sub(since))
     }
 
-    /// The sender owns the run token, and has put so many where the next step finds them.
+    /// Counts items put to the front by a sender that owns the run token.
     #[inline(always)]
     pub(super) fn put_first(&self, items: usize) {
         // Ordering: Relaxed: see the module.
         self.waiting.store(round(items), Ordering::Relaxed);
     }
 
-    /// A sender has put so many into the mailbox. Returns how many are before them if they are to
-    /// be noted.
+    /// Counts items put into the mailbox by a sender. Returns how many are before them if their
+    /// moment should be noted.
     #[inline(always)]
     pub(super) fn put_behind(&self, items: usize) -> Option<u32> {
         // Ordering: Relaxed: see the module.
@@ -213,7 +211,7 @@ impl Record {
         in_mailbox(before, drained).saturating_add(waiting)
     }
 
-    /// The owner of the run token has taken so many out of the mailbox.
+    /// Counts items taken out of the mailbox by the owner of the run token.
     #[inline(always)]
     pub(super) fn receive(&self, items: usize) {
         // Ordering: Relaxed: see the module.
@@ -222,7 +220,7 @@ impl Record {
             .store(drained.wrapping_add(round(items)), Ordering::Relaxed);
     }
 
-    /// A step begins with so many new events, and leaves so many for later.
+    /// Begins a step with `events` new events, which leaves `waiting` for later.
     #[inline(always)]
     pub(super) fn step(&self, events: usize, waiting: usize) {
         Self::add(&self.steps, 1);
@@ -231,7 +229,7 @@ impl Record {
         self.waiting.store(round(waiting), Ordering::Relaxed);
     }
 
-    /// A turn is over, and leaves so many for the next.
+    /// Ends a turn, which leaves `waiting` for the next.
     #[inline(always)]
     pub(super) fn end_turn(&self, waiting: usize) {
         Self::add(&self.turns, 1);
@@ -239,7 +237,7 @@ impl Record {
         self.waiting.store(round(waiting), Ordering::Relaxed);
     }
 
-    /// A measured step has taken so many nanoseconds, and counts for so many steps.
+    /// Adds a measured step of `length` nanoseconds, which counts for `steps` steps.
     pub(super) fn spend(&self, length: u64, steps: u32) {
         Self::add(&self.busy, length.saturating_mul(steps.into()));
         // Ordering: Relaxed: see the module.
@@ -247,7 +245,7 @@ impl Record {
         self.longest.store(longest, Ordering::Relaxed);
     }
 
-    /// What the reader that alone may mark processes has kept of this one; 0 of a new process.
+    /// The number kept of this process by the only reader with marks; 0 of a new process.
     pub(super) fn mark(&self) -> u64 {
         Self::get(&self.mark)
     }
@@ -257,10 +255,10 @@ impl Record {
         self.mark.store(mark, Ordering::Relaxed);
     }
 
-    /// What a reader sees.
+    /// The counts for a reader.
     pub(super) fn counts(&self, now: u64) -> ProcessCounts {
-        // Ordering: Relaxed: see the module. What was taken out is read first: so what is put
-        // there meanwhile counts as waiting.
+        // Ordering: Relaxed: see the module. The items taken out are read first: so items put in
+        // meanwhile count as waiting.
         let drained = self.drained.load(Ordering::Relaxed);
         let behind = self.behind.load(Ordering::Relaxed);
         let waiting = self.waiting.load(Ordering::Relaxed);
@@ -327,7 +325,7 @@ mod tests {
         assert_eq!((counts.events, counts.age.as_nanos()), (2, 1_000));
         // The counts go round.
         for word in [&record.behind, &record.drained] {
-            // Ordering: Relaxed: one thread.
+            // Ordering: Relaxed: the test has one thread.
             word.store(u32::MAX, Ordering::Relaxed);
         }
         record.put_behind(5);
@@ -342,7 +340,7 @@ mod tests {
         record.begin(1, Label::NONE, 5);
         assert!(!record.has_waits());
         record.note_mail(5, 1_280);
-        // A second one is not noted meanwhile.
+        // A second event is not noted meanwhile.
         record.note_mail(0, 1_280_000);
         assert!(record.has_waits());
         assert_eq!(record.take_mail(2, 2_000), None);

@@ -49,7 +49,7 @@ impl Cause {
     }
 }
 
-/// The cause of before, which is put back when this is dropped.
+/// The former cause, which is restored when this is dropped.
 struct Outer(Now);
 
 impl Outer {
@@ -64,8 +64,8 @@ impl Drop for Outer {
     }
 }
 
-/// Puts another cause there. The caller drops the cause of before, which may call foreign code, and
-/// contains its panics.
+/// Replaces the cause. The caller drops the former cause, which may call foreign code, and contains
+/// its panics.
 fn replace(next: Now) -> Now {
     // None where the thread ends.
     let before = NOW.try_with(|now| now.replace(next));
@@ -77,9 +77,9 @@ fn is_inside() -> bool {
         .unwrap_or(false)
 }
 
-/// A step that has begun. Its drop ends it.
+/// A begun step. Its drop ends it.
 pub(crate) struct Began {
-    /// Of a step that is traced.
+    /// The tracer and the cause of a traced step.
     traced: Option<(Arc<dyn StepTracer>, Cause)>,
     _outer: Outer,
 }
@@ -92,7 +92,7 @@ impl Drop for Began {
     }
 }
 
-/// A turn of a scheduler that traces steps. Its drop ends the last step, if that is not over.
+/// A turn of a scheduler that traces steps. Its drop ends the last step, if it is not over.
 #[derive(Default)]
 pub(crate) struct TracedTurn(Option<usize>);
 
@@ -224,7 +224,7 @@ fn find_own() -> Option<Cause> {
     Cause::now()
 }
 
-/// How many last steps of outer turns there are.
+/// The number of last steps of outer turns.
 #[cold]
 #[inline(never)]
 fn lasts() -> Option<usize> {

@@ -1,4 +1,4 @@
-//! The one place that says which probes are compiled in.
+//! The only place that selects the compiled probes.
 
 use cfg::{Observation, Observers, Watcher};
 
@@ -8,13 +8,13 @@ pub(crate) type Active = (Observers, (Observation, Watcher));
 /// The part of it that carries causes from step to step.
 pub(crate) type Carrier = Observation;
 
-/// What has caused a step.
+/// The cause of a step.
 pub(crate) type Cause = <Carrier as super::Carry>::Cause;
 
-/// A step that may be traced, and the turn that it is in.
+/// A step that may be traced, and its turn.
 pub(crate) type TracedStep = <Carrier as super::Carry>::Step;
 
-/// What decides in the place of chance, clock and threads.
+/// Decides in the place of random numbers, clock and threads.
 pub(crate) type Decider = cfg::Simulation;
 
 mod cfg {
@@ -28,14 +28,14 @@ mod cfg {
     #[cfg(not(feature = "sim"))]
     pub(crate) type Simulation = ();
 
-    /// They are in the schedulers that check their promises, as simulated ones do.
+    /// Active in the schedulers that check their promises, as simulated ones do.
     #[cfg(feature = "check")]
     pub(crate) type Observers =
         crate::probe::OnDemand<(crate::check::Checks, (Accounts, Simulation))>;
     #[cfg(not(feature = "check"))]
     pub(crate) type Observers = ();
 
-    /// It is in the schedulers that are built to be observed.
+    /// Active in the schedulers that are built to be observed.
     #[cfg(feature = "observe")]
     pub(crate) use crate::observe::Observation;
     #[cfg(not(feature = "observe"))]

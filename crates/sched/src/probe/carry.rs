@@ -1,4 +1,4 @@
-//! What a step that is traced hands on to the steps that it causes.
+//! The cause that a traced step hands on to the steps that it causes.
 //!
 //! **Problem.** A trace of a request goes from process to process: with messages, answers, new
 //! processes, wake-ups and timers. A word for it in each message would make all of them larger, and
@@ -6,17 +6,17 @@
 //!
 //! **Protocol.**
 //! 1. A traced step has a [cause](Carry::Cause) on its thread for as long as it lasts, with the
-//!    dispatch of its commands, and with the end of its process if that is its last step.
-//! 2. What that thread puts into a mailbox meanwhile comes behind an item that is the cause.
+//!    dispatch of its commands, and with the end of its process after its last step.
+//! 2. Items that this thread puts into a mailbox meanwhile come behind an item with the cause.
 //! 3. The worker takes the cause out between two steps. The next step has it.
-//! 4. A system event overtakes what waits, and so it is one item with its cause.
-//! 5. No cause counts as an event that waits: its sender knows how many there are, and the worker
-//!    counts those that leave a mailbox.
-//! 6. A yield keeps the cause in its process, by the yield's number. The step that is shown the
-//!    completion has it.
+//! 4. A system event overtakes waiting items, and so it shares an item with its cause.
+//! 5. No cause counts as a waiting event: its sender knows the number of causes, and the worker
+//!    counts the causes that leave a mailbox.
+//! 6. A yield keeps the cause in its process, by the yield's number. The step with the completion
+//!    has it.
 //!
-//! So nothing grows where there is no cause. Where no probe carries one, the cause is of a type
-//! without values, and all of this is compiled to nothing.
+//! So nothing grows without a cause. Where no probe carries causes, the cause is of a type without
+//! values, and all of this is compiled to nothing.
 
 use super::Probe;
 use ganger_proc_api::{ExitReason, Pid, Symbol};
@@ -24,7 +24,7 @@ use std::any::Any;
 use std::convert::Infallible;
 use std::sync::Arc;
 
-/// What is known of a step that is about to begin.
+/// The facts on a step that is about to begin.
 #[cfg_attr(
     not(feature = "observe"),
     expect(dead_code, reason = "a tracer alone looks inside")
@@ -39,7 +39,7 @@ pub(crate) struct StepFacts {
 }
 
 pub(crate) trait Carry: Probe {
-    /// What has caused something.
+    /// The cause of an event.
     type Cause: Clone + PartialEq + Send + 'static;
     /// A traced step, until it is dropped.
     type Step: Default;
@@ -52,20 +52,20 @@ pub(crate) trait Carry: Probe {
         false
     }
 
-    /// What has caused that which this thread does now.
+    /// The cause of this thread's present work.
     #[inline(always)]
     fn cause(&self) -> Option<Self::Cause> {
         None
     }
 
-    /// What the process has been asked to keep for its outstanding yields is that of its own steps
-    /// alone: the cause of this thread, if it is a step.
+    /// The cause of this thread, if it is a step of the process: for data kept for the process's
+    /// own outstanding yields.
     #[inline(always)]
     fn own_cause(&self) -> Option<Self::Cause> {
         None
     }
 
-    /// As that, for work of any scheduler.
+    /// As [`own_cause`](Self::own_cause), for work of any scheduler.
     #[inline(always)]
     fn here() -> Option<Self::Cause> {
         None
@@ -77,7 +77,7 @@ pub(crate) trait Carry: Probe {
         Self::Turn::default()
     }
 
-    /// A step begins that has these causes.
+    /// Begins a step with these causes.
     #[inline(always)]
     fn begin(
         &self,
@@ -92,7 +92,7 @@ pub(crate) trait Carry: Probe {
     #[inline(always)]
     fn fail(_step: &Self::Step, _reason: &ExitReason) {}
 
-    /// The step was the last one of its process.
+    /// Notes that the step was the last of its process.
     #[inline(always)]
     fn is_last(_step: Self::Step) {}
 
@@ -109,7 +109,7 @@ pub(crate) trait Carry: Probe {
         None
     }
 
-    /// Calls `f`, which has the cause that such a crate has kept.
+    /// Calls `f` with a cause kept by such a crate.
     #[inline(always)]
     fn within<R>(_cause: Arc<dyn Any + Send + Sync>, f: impl FnOnce() -> R) -> R {
         f()
@@ -123,6 +123,6 @@ impl Carry for () {
     type Turn = Untraced;
 }
 
-/// A step, or a turn, of which nothing is known.
+/// A step, or a turn, without a trace.
 #[derive(Default)]
 pub(crate) struct Untraced;

@@ -1,7 +1,7 @@
-//! What a simulation decides in the place of chance, clock and threads.
+//! The decisions of a simulation in the place of random numbers, clock and threads.
 //!
-//! All of it is about the calling thread, so that there is no value: a thread has a driver, or has
-//! none. The defaults are those of a thread without one.
+//! All decisions concern the calling thread, so there is no value: a thread has a driver, or has
+//! none. The defaults are those of a thread without a driver.
 
 use super::Scheduler;
 use std::time::Duration;
@@ -14,23 +14,23 @@ pub(crate) trait Decide {
         false
     }
 
-    /// One of so many, in the place of a random number; `what` says what for.
+    /// A number below `of`, in the place of a random number; `what` names the purpose.
     #[inline(always)]
     fn choose(_what: &'static str, _of: usize) -> Option<usize> {
         None
     }
 
-    /// Whether something goes wrong; `what` says what.
+    /// Whether a fault happens; `what` names the fault.
     #[inline(always)]
     fn happens(_what: &'static str) -> bool {
         false
     }
 
-    /// Before each step, where a panic counts as one of the step.
+    /// Called before each step, where a panic counts as the step's.
     #[inline(always)]
     fn stepping() {}
 
-    /// Keeps a promise that is broken for the thread's driver; says whether there is one.
+    /// Keeps a broken promise for the thread's driver; returns whether the thread has a driver.
     #[inline(always)]
     #[cfg_attr(
         not(feature = "check"),
@@ -40,7 +40,7 @@ pub(crate) trait Decide {
         false
     }
 
-    /// Panics where a call would block the only thread that there is; `instead` says what to call.
+    /// Panics where a call would block the only thread; `instead` names the call to make.
     #[inline(always)]
     #[track_caller]
     fn refuse_to_block(_what: &str, _instead: &str) {}
@@ -51,19 +51,19 @@ pub(crate) trait Decide {
         Some(deque)
     }
 
-    /// What the clock shows, in the place of the machine's.
+    /// The present time, in the place of the machine's.
     #[inline(always)]
     fn time() -> Option<Duration> {
         None
     }
 
-    /// Whether the stop with that deadline has begun without a thread.
+    /// Whether the stop with this deadline has begun without a thread.
     #[inline(always)]
     fn begin_stop(_scheduler: &dyn Scheduler, _deadline: Duration) -> bool {
         false
     }
 
-    /// When a stop has to be over, by [`time`](Self::time).
+    /// When a stop must be over, by [`time`](Self::time).
     #[inline(always)]
     fn stop_by() -> Option<Duration> {
         None

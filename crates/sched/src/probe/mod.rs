@@ -1,24 +1,24 @@
-//! One probe: what the scheduler tells of itself while it runs, to those that watch it.
+//! The probe: the scheduler's reports of its own acts, while it runs, to observers.
 //!
-//! **Problem.** A checker, the accounts of a simulation, metrics and traces all want to know what
-//! the hot code does. A hook of its own for each of them hides the code that it watches.
+//! **Problem.** A checker, the accounts of a simulation, metrics and traces all want to know the
+//! acts of the hot code. A hook of its own for each of them hides the code that it watches.
 //!
 //! **Protocol.** The hot code calls the points of [`Probe`] on `Shared::probe`, and nothing else.
-//! `active.rs` says which probes are compiled in. Where none is, [`Active`] has no size, each point
-//! has an empty body, and the instruction counts are those of a scheduler without points. What a
-//! probe keeps of a scheduler is the probe's value. What it keeps of a process is in the cell of
-//! the process, as [`Probe::Process`].
+//! `active.rs` selects the compiled probes. Without any probe, [`Active`] has no size, each point
+//! has an empty body, and the instruction counts are those of a scheduler without points. A probe's
+//! data of a scheduler are the probe's value. Its data of a process are in the cell of the process,
+//! as [`Probe::Process`].
 //!
-//! A probe observes. What a simulation decides, in the place of chance, clock and threads, is in
-//! [`Decide`], which has its own default.
+//! A probe observes. The decisions of a simulation, in the place of random numbers, clock and
+//! threads, are in [`Decide`], which has its own default.
 //!
 //! **To add a point**: a method here with an empty body, a line for it in
 //! `each_plain_point`, a call in the
 //! hot code, and a line in the test that pins the order.
 //!
-//! **What it may import.** The folders from `base` to `config` (`docs/ARCHITECTURE.md`).
+//! **Imports.** The folders from `base` to `config` (`docs/ARCHITECTURE.md`).
 
-/// Gives the points that return nothing, and whose arguments all probes take as they are, to a
+/// Passes the points that return nothing, and whose arguments all probes take as they are, to a
 /// macro.
 macro_rules! each_plain_point {
     ($tell:ident) => {
@@ -86,7 +86,7 @@ use std::sync::Arc;
 /// A scheduler, for a probe that looks at the whole of it. `runtime` alone implements it.
 pub(crate) trait Scheduler: Any {}
 
-/// Into which queue a process is pushed.
+/// The queue into which a process is pushed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Push {
     /// The deque of this worker, by the worker itself.
@@ -99,7 +99,7 @@ pub(crate) enum Push {
     Moved,
 }
 
-/// From where a worker takes the process that it runs next, if that is not its own deque.
+/// The place from which a worker takes its next process, other than its own deque.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum From {
     Global,
@@ -110,18 +110,18 @@ pub(crate) enum From {
     Stolen,
 }
 
-/// What becomes of a process after its turn.
+/// The fate of a process after its turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Next {
     Waits,
-    /// It is queued again.
+    /// The process is queued again.
     Queued,
-    /// It goes on at once, in another turn.
+    /// The process continues at once, in another turn.
     GoesOn,
     Ends,
 }
 
-/// What has made a process ready, where no item tells that.
+/// The reason of a wake-up without an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wakes {
     /// A waker.
@@ -132,18 +132,18 @@ pub(crate) enum Wakes {
     LastMoment,
 }
 
-/// How a worker takes processes of another one.
+/// How a worker takes processes of another worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Theft {
     /// Half of a deque, into an empty one.
     Half,
-    /// One process, which the thief runs at once.
+    /// A single process, which the thief runs at once.
     One,
-    /// Half of a deque whose worker has been replaced, on top of so many.
+    /// Half of a deque whose worker has been replaced, on top of this many.
     Onto(usize),
 }
 
-/// What arrives for a process, of what a probe tells apart.
+/// An arrival for a process, as far as a probe tells arrivals apart.
 #[derive(Clone, Copy)]
 #[cfg_attr(
     not(any(feature = "sim", feature = "observe")),
@@ -155,25 +155,25 @@ pub(crate) enum Arrival<'a> {
     Signal,
 }
 
-/// The points. Each says where it is called, and what it tells.
+/// The points. Each states its caller, and its report.
 ///
-/// An argument that takes work to find is a closure, which a probe calls if it wants to know.
+/// A costly argument is a closure, which a probe calls if it wants the value.
 pub(crate) trait Probe: Sized {
-    /// What is kept of each process, in its cell. A cell that is used again keeps it.
+    /// The data of each process, in its cell. A reused cell keeps them.
     type Process;
-    /// What [`sending`](Self::sending) has seen.
+    /// The view of [`sending`](Self::sending).
     type Sent: Default;
-    /// What [`observe`](Self::observe) has seen.
+    /// The view of [`observe`](Self::observe).
     type Observed: Default;
     /// Its drop is a point, too.
     type Guard<'a>: Default
     where
         Self: 'a;
 
-    /// For a scheduler that has so many workers and spares.
+    /// Makes the probe of a scheduler with this many workers and spares.
     fn new(config: &Config, slots: usize) -> Self;
 
-    /// What is kept of a process at first.
+    /// Makes the first data of a process.
     fn process(&self) -> Self::Process;
 
     // Queues and sleepers.
@@ -183,7 +183,7 @@ pub(crate) trait Probe: Sized {
     #[inline(always)]
     fn looking(&self, _worker: usize) {}
 
-    /// A worker, when it has woken the sleepers that it should.
+    /// A worker, when it has woken the owed sleepers.
     #[inline(always)]
     fn settled(&self, _worker: usize) {}
 
@@ -191,15 +191,15 @@ pub(crate) trait Probe: Sized {
     #[inline(always)]
     fn falling_asleep(&self, _worker: usize, _scheduler: &dyn Scheduler) {}
 
-    /// A thread, before it pushes a process and looks for a sleeper to wake; `worker` says which
-    /// worker it is. The guard is dropped after that look.
+    /// A thread, before it pushes a process and looks for a sleeper to wake; `worker` returns the
+    /// thread's worker. The guard is dropped after the look.
     #[inline(always)]
     fn waking(&self, _worker: impl Fn() -> Option<usize> + Copy) -> Self::Guard<'_> {
         Self::Guard::default()
     }
 
-    /// A thread, before it pushes a process that has so many before it. The guard is dropped after
-    /// the push. Another worker may have taken the process by then.
+    /// A thread, before it pushes a process with this many others before it. The guard is dropped
+    /// after the push. Another worker may have taken the process by then.
     #[inline(always)]
     fn pushing(
         &self,
@@ -214,14 +214,13 @@ pub(crate) trait Probe: Sized {
     #[inline(always)]
     fn picked(&self, _worker: usize, _process: &Self::Process) {}
 
-    /// A thief, before it tries to take processes of that worker.
+    /// A thief, before it tries to take processes of the victim.
     #[inline(always)]
     fn observe(&self, _victim: usize) -> Self::Observed {
         Self::Observed::default()
     }
 
-    /// A thief that has taken so many processes of that victim, with what it has observed of it
-    /// before.
+    /// A thief that has taken `count` processes of the victim, with its earlier observation of it.
     #[inline(always)]
     fn stole(
         &self,
@@ -260,7 +259,7 @@ pub(crate) trait Probe: Sized {
     #[inline(always)]
     fn awake(&self, _worker: usize) {}
 
-    /// A thread that is that worker no longer, or not for the moment.
+    /// A thread that ceases to be this worker, for good or for the moment.
     #[inline(always)]
     fn retiring(&self, _worker: usize) {}
 
@@ -268,12 +267,12 @@ pub(crate) trait Probe: Sized {
     #[inline(always)]
     fn taking(&self, _worker: usize, _from: From) {}
 
-    /// A thread that has had a spare take the place of that worker.
+    /// A thread that has had a spare take the place of the worker.
     #[inline(always)]
     fn replaced(&self, _worker: usize) {}
 
-    /// A thread that is about to fire the timers of a shard; `late` says by how many nanoseconds
-    /// the earliest is late.
+    /// A thread that is about to fire the timers of a shard; `late` returns the lateness of the
+    /// earliest in nanoseconds.
     #[inline(always)]
     fn firing(&self, _worker: impl Fn() -> Option<usize> + Copy, _late: impl Fn() -> u64 + Copy) {}
 
@@ -287,8 +286,8 @@ pub(crate) trait Probe: Sized {
     #[inline(always)]
     fn withdrawn(&self, _pid: Pid) {}
 
-    /// A submitter, before any other thread knows of the process, which has that id. `parent` calls
-    /// its argument with the process that has started it, if that lives.
+    /// A submitter, before any other thread knows of the process, which has this id. `parent` calls
+    /// its argument with the parent, if it lives.
     #[inline(always)]
     fn born(
         &self,
@@ -298,7 +297,7 @@ pub(crate) trait Probe: Sized {
     ) {
     }
 
-    /// A process, or the process that starts it, says under which label it is accounted.
+    /// A process, or its parent, sets the label for its account.
     #[inline(always)]
     fn labelled(&self, _process: &Self::Process, _label: &str) {}
 
@@ -308,12 +307,12 @@ pub(crate) trait Probe: Sized {
         None
     }
 
-    /// The owner of the run token, before it queues a process that is new, or that waits and has
-    /// been woken without an event.
+    /// The owner of the run token, before it queues a new process, or a waiting process woken
+    /// without an event.
     #[inline(always)]
     fn readied(&self, _process: &Self::Process) {}
 
-    /// A submitter, before it queues a process that has that id, and the id of its parent or 0.
+    /// A submitter, before it queues a process with this id, and the id of its parent or 0.
     #[inline(always)]
     fn spawned(
         &self,
@@ -333,9 +332,9 @@ pub(crate) trait Probe: Sized {
     #[inline(always)]
     fn turn_begins(&self, _process: &Self::Process) {}
 
-    /// The owner of the run token, before a step that is given so many new events, of those that
-    /// have left the mailbox. The closures give the number of new system events before these, these
-    /// events one by one, the number of those that are left, the worker, and the process's type.
+    /// The owner of the run token, before a step with this many new events, among those out of the
+    /// mailbox. The closures return the number of new system events before these, these events one
+    /// by one, the number of left events, the worker, and the process's type.
     #[inline(always)]
     fn step_begins(
         &self,
@@ -352,12 +351,12 @@ pub(crate) trait Probe: Sized {
     ) {
     }
 
-    /// The owner of the run token, when the turn is over but for what becomes of the process.
+    /// The owner of the run token, when the turn is over except for the fate of the process.
     #[inline(always)]
     fn turn_ends(&self, _process: &Self::Process) {}
 
-    /// As that, with what is likely to become of it, and what has left the mailbox and still waits,
-    /// where the process has not ended. The closures are those of
+    /// As [`turn_ends`](Self::turn_ends), with the likely fate of the process, and the items out of
+    /// the mailbox that still wait, where the process has not ended. The closures are those of
     /// [`step_begins`](Self::step_begins).
     #[inline(always)]
     fn turn_over(
@@ -371,7 +370,7 @@ pub(crate) trait Probe: Sized {
     ) {
     }
 
-    /// Before a step, with the events that the step sees. The closure gives the process's type.
+    /// Before a step, with the events of the step. The closure returns the process's type.
     #[inline(always)]
     fn shown(
         &self,
@@ -382,15 +381,15 @@ pub(crate) trait Probe: Sized {
     ) {
     }
 
-    /// After a step, with the events that the step has left.
+    /// After a step, with the events left by the step.
     #[inline(always)]
     fn stepped(&self, _pid: Pid, _left: &impl EventQueue) {}
 
-    /// A message that could have been taken back is the next that a step sees, or that is dropped.
+    /// A message that could have been taken back is the next in a step, or is dropped.
     #[inline(always)]
     fn arrived_next(&self, _pid: Pid, _event: &Event) {}
 
-    /// A signal has been asked. The process is to be shown that notice in its place.
+    /// A signal has been asked. The process is shown this notice in its place.
     #[inline(always)]
     fn signalled(&self, _pid: Pid, _notice: Option<&Event>) {}
 
@@ -398,7 +397,7 @@ pub(crate) trait Probe: Sized {
     #[inline(always)]
     fn upgrading(&self, _pid: Pid) {}
 
-    /// Another process is in the place of this one.
+    /// Another process has taken this process's place.
     #[inline(always)]
     fn upgraded(&self, _pid: Pid) {}
 
@@ -406,7 +405,7 @@ pub(crate) trait Probe: Sized {
     #[inline(always)]
     fn closing(&self, _pid: Pid) {}
 
-    /// What no step will see, before it is dropped with the process.
+    /// Items that no step will see, before they are dropped with the process.
     #[inline(always)]
     fn dropping<'a>(&self, _pid: Pid, _items: impl Iterator<Item = Arrival<'a>> + Clone) {}
 
@@ -420,7 +419,7 @@ pub(crate) trait Probe: Sized {
 
     // Messages and commands.
 
-    /// A sender, before it puts that into a mailbox.
+    /// A sender, before it puts these items into a mailbox.
     #[inline(always)]
     fn sending<'a>(&self, _items: impl Iterator<Item = Arrival<'a>> + Clone) -> Self::Sent {
         Self::Sent::default()
@@ -430,8 +429,8 @@ pub(crate) trait Probe: Sized {
     #[inline(always)]
     fn accepted(&self, _pid: Pid, _sent: Self::Sent) {}
 
-    /// A sender, before it puts that into the mailbox of a process that does not wait, and that may
-    /// have ended.
+    /// A sender, before it puts these items into the mailbox of a process that does not wait, and
+    /// may have ended.
     #[inline(always)]
     fn putting<'a>(
         &self,
@@ -441,12 +440,12 @@ pub(crate) trait Probe: Sized {
     ) {
     }
 
-    /// A sender that has put so many items into the mailbox of a process that does not wait.
+    /// A sender that has put this many items into the mailbox of a process that does not wait.
     #[inline(always)]
     fn put_behind(&self, _process: &Self::Process, _items: usize) {}
 
-    /// A sender that owns the run token is about to put so many items where the next step finds
-    /// them.
+    /// A sender that owns the run token and is about to put this many items to the front for the
+    /// next step.
     #[inline(always)]
     fn put_first<'a>(
         &self,
@@ -457,7 +456,7 @@ pub(crate) trait Probe: Sized {
     ) {
     }
 
-    /// The owner of the run token has taken so many items out of the mailbox.
+    /// The owner of the run token has taken this many items out of the mailbox.
     #[inline(always)]
     fn received(&self, _process: &Self::Process, _items: usize) {}
 
@@ -465,7 +464,7 @@ pub(crate) trait Probe: Sized {
     #[inline(always)]
     fn yielded(&self, _pid: Pid, _command: CommandId, _tag: Tag, _token: u64) {}
 
-    /// A worker: the process takes back its yields with that tag.
+    /// A worker: the process takes back its yields with this tag.
     #[inline(always)]
     fn revoked(&self, _pid: Pid, _tag: Tag) {}
 
@@ -473,7 +472,7 @@ pub(crate) trait Probe: Sized {
     #[inline(always)]
     fn answered(&self) {}
 
-    /// The answer is put behind what has arrived, without the mailbox.
+    /// The answer is put behind the arrived items, without the mailbox.
     #[inline(always)]
     fn answered_inline(&self, _pid: Pid, _tag: Tag, _token: u64) {}
 
@@ -483,13 +482,13 @@ pub(crate) trait Probe: Sized {
 
     // Between two of these.
 
-    /// A place at which other threads may do something that matters here: within a submit, before
-    /// and after a step, and at the end of a process. The simulation has them act.
+    /// A place at which other threads may act with effects here: within a submit, before and after
+    /// a step, and at the end of a process. The simulation has them act.
     #[inline(always)]
     fn interleave(&self, _scheduler: &dyn Scheduler) {}
 
-    /// A call of a process's context, of a scheduler's handle, or of an address: what it does is
-    /// done, and it is about to return. In a step, or in `init`, this is such a place too.
+    /// A call of a process's context, of a scheduler's handle, or of an address has acted, and is
+    /// about to return. In a step, or in `init`, this is such a place too.
     #[inline(always)]
     fn called(&self, _scheduler: &dyn Scheduler, _call: &'static str) {}
 }

@@ -1,14 +1,14 @@
-//! A probe that most schedulers have not.
+//! A probe that most schedulers lack.
 
 use super::{Arrival, From, Probe, Push, Scheduler, Theft};
 use crate::config::Config;
 use ganger_proc_api::{CommandId, Event, EventQueue, ExitReason, Pid, Symbol, Tag};
 
 /// A probe of the schedulers that ask for it, by `Builder::check_promises`. In all others a point
-/// is one look at a field that never changes.
+/// is a look at a field that never changes.
 ///
-/// So a program that is built with the simulation loses nothing where it runs on threads: cargo
-/// turns features on for all crates of a build.
+/// So a program built with the simulation loses nothing where it runs on threads: cargo turns
+/// features on for all crates of a build.
 pub(crate) struct OnDemand<P>(Option<Box<P>>);
 
 impl<P> OnDemand<P> {
@@ -31,7 +31,7 @@ fn apart<R>(f: impl FnOnce() -> R) -> R {
     f()
 }
 
-/// Points with nothing but arguments that are told as they are.
+/// Implements points that pass only their arguments on.
 macro_rules! tell {
     ($(fn $point:ident($($arg:ident: $type:ty),*);)*) => {$(
         #[inline(always)]

@@ -1,4 +1,4 @@
-//! Two probes at once: each point is told to both, to the first one first.
+//! Two probes at once: each point calls both, in order.
 
 use super::{Arrival, From, Next, Probe, Push, Scheduler, Theft, Wakes};
 use crate::config::Config;

@@ -1,4 +1,4 @@
-//! The points that one process comes by, in order.
+//! The points on the way of a process, in order.
 
 use super::{Arrival, Probe, Push, Scheduler};
 use crate::Scheduler as Ganger;

@@ -1,8 +1,8 @@
-//! What one thread at a time writes: a ring, and what its next events depend on.
+//! The lane of one thread at a time: a ring, and the state for its next events.
 //!
-//! Only the thread that is the worker in this place writes here, and the next one in the place has
-//! been started, or has been let in, after this one was done: as in `base/shares.rs`. The lane of
-//! all other threads is behind a lock. So all accesses are relaxed.
+//! Only the present worker of this place writes here, and its successor in the place has been
+//! started, or has been let in, after it was done: as in `base/shares.rs`. The lane of all other
+//! threads is behind a lock. So all accesses are relaxed.
 
 use super::names::Names;
 use ganger_ring::event::{After, Event, Pick, WORDS};
@@ -18,17 +18,17 @@ pub(super) struct Lane {
     pub(super) last: Own,
     /// The process whose turn it is, or 0.
     running: Own,
-    /// The steps of that turn, or of the last one.
+    /// The steps of the present turn, or of the last.
     steps: Own,
     /// The process whose turn is over, whose end is not written yet, or 0.
     over: Own,
-    /// An [`After`] by its number: what becomes of that.
+    /// An [`After`] by its number: the fate of this process.
     after: Own,
-    /// The process that does what this thread does, in its turn or with its end; or 0.
+    /// The process that acts on this thread, in its turn or with its end; or 0.
     acts: Own,
     /// A [`Pick`] by its number: from where the next turn comes.
     pick: Own,
-    /// By how many nanoseconds the timers are late that are being fired.
+    /// The lateness in nanoseconds of the timers being fired.
     pub(super) late: Own,
     remembered: Box<[Remembered]>,
 }
@@ -90,8 +90,8 @@ impl Lane {
         self.pick.set(pick as u64);
     }
 
-    /// From where this turn comes; the next one comes from the worker's own deque, unless the
-    /// worker says otherwise.
+    /// Takes the place from where this turn comes; the next turn comes from the worker's own deque,
+    /// unless the worker says otherwise.
     #[inline(always)]
     pub(super) fn take_pick(&self) -> Pick {
         let number = self.pick.get();
@@ -122,7 +122,7 @@ impl Lane {
         self.running.get() == id
     }
 
-    /// A turn begins, with so many steps.
+    /// Begins a turn, with `steps` steps so far.
     #[inline(always)]
     pub(super) fn begin_turn(&self, id: u64, steps: u64) {
         self.running.set(id);
@@ -138,7 +138,7 @@ impl Lane {
         self.after.set(after as u64);
     }
 
-    /// Writes the end of a turn, if one is not written. Returns whether one was not.
+    /// Writes the end of a turn, if one is unwritten. Returns whether one was.
     #[inline(always)]
     pub(super) fn settle(&self, at: u64) -> bool {
         let process = self.over.get();
@@ -164,13 +164,13 @@ impl Lane {
         self.over.get() != 0
     }
 
-    /// The process that does what this thread does, or 0.
+    /// The process that acts on this thread, or 0.
     #[inline(always)]
     pub(super) fn acts(&self) -> u64 {
         self.acts.get()
     }
 
-    /// What this thread does is no process's doing.
+    /// Notes that this thread acts for no process.
     pub(super) fn act_alone(&self) {
         self.acts.set(0);
     }
@@ -218,7 +218,7 @@ mod tests {
     fn a_lane_remembers_texts_by_their_places() {
         let (lane, names) = (Lane::new(64), Names::default());
         let text: &'static str = "abcabc";
-        // One address with two lengths, two addresses with one text.
+        // An address with two lengths, and two addresses with the same text.
         let (first, half, other) = (&text[..3], text, &text[3..]);
         for _ in 0..2 {
             let numbers = [first, half, other, ""].map(|it| lane.name(it, &names));

@@ -1,34 +1,34 @@
-//! The flight recorder: what each thread has done last, event by event.
+//! The flight recorder: the last acts of each thread, event by event.
 //!
-//! **Problem.** After something was slow, or has gone wrong, the question is what went on just
-//! before. A log of all events that is always on must cost little more than the stores of its
-//! words. A reader copies megabytes of it while the workers go on.
+//! **Problem.** After a delay or a failure, the question is what went on just before. A log of all
+//! events that is always on must cost little more than the stores of its words. A reader copies
+//! megabytes of it while the workers continue.
 //!
 //! **Rejected.** A thread-local ring for each thread: threads come and go, and a thread works for
-//! several schedulers. One ring for all threads: each event would fetch its line from another core.
+//! several schedulers. A single ring for all threads: each event would fetch its line from another
+//! core.
 //!
-//! **Protocol.** Each worker has a [`Lane`] with a ring, which it alone writes; all other threads
-//! have one lane behind a lock. The points of the probe call the functions here, once each, after a
-//! look at a field that is null where nothing is recorded.
-//! 1. An event has the reading of the clock (`base/ticks.rs`) at that moment. Events that belong
-//!    together share one reading: a message that is sent and the wake-up of its receiver; the begin
-//!    of a turn, the messages that its step is given, and the end of the turn before. So the end of
-//!    a turn waits for the next event of its worker, which is the begin of the next turn, or of a
-//!    search. That event's reading is taken after the worker has found its process: what woke that
-//!    has an earlier one.
-//! 2. In a ring no reading is below the one before.
-//! 3. The reader reads the clock, copies the rings one after another (`ganger-ring`), makes
-//!    nanoseconds of the readings, and drops all events that are later than its own reading.
+//! **Protocol.** Each worker has a [`Lane`] with a ring, written by the worker alone; all other
+//! threads share a lane behind a lock. The points of the probe call the functions here, once each,
+//! after a look at a field that is null where nothing is recorded.
+//! 1. An event has the reading of the clock (`base/ticks.rs`) at its moment. Related events share a
+//!    reading: a sent message and the wake-up of its receiver; the begin of a turn, the messages of
+//!    its step, and the end of the turn before. So the end of a turn waits for the next event of
+//!    its worker: the begin of the next turn, or of a search. The reading of this event is taken
+//!    after the worker has found its process, whose wake-up has an earlier reading.
+//! 2. In a ring no reading is below its predecessor.
+//! 3. The reader reads the clock, copies the rings one after another (`ganger-ring`), converts the
+//!    readings to nanoseconds, and drops all events later than its own reading.
 //!
-//! **Why a recording ends at one moment.** The rings that are copied last have events that the
-//! first ones lack. An event is written before its effects have their readings. So an event that
-//! causes one up to the reader's reading was written before that, and is in the copy.
+//! **Why a recording ends at one moment.** The rings copied last have events missing in the first
+//! ones. An event is written before its effects have their readings. So the cause of an event up to
+//! the reader's reading was written before, and is in the copy.
 //!
 //! **In a simulation** the clock is the virtual one, and each event has a time of its own, above
-//! those of all events before, so that the order is in the file.
+//! those of all events before, so the order is in the file.
 //!
-//! **What is not recorded**: turns on threads that are no workers, after the halt of a scheduler;
-//! and that a control message, or a message that a timer has kept, is taken.
+//! **Not recorded**: turns on threads other than workers, after the halt of a scheduler; and the
+//! taking of a control message, or of a message kept by a timer.
 
 mod lane;
 mod names;
@@ -56,11 +56,11 @@ use std::time::Duration;
 pub(super) struct Flight {
     time: Time,
     names: Names,
-    /// Of the workers, and of those spares that have done something.
+    /// Lanes of the workers, and of the spares that have recorded anything.
     lanes: Box<[CachePadded<OnceLock<Lane>>]>,
     /// Of all other threads.
     outside: Mutex<Lane>,
-    /// How many of the lanes are those of workers.
+    /// How many of the lanes belong to workers.
     workers: usize,
     bytes_each: usize,
     at_least: Duration,
@@ -83,7 +83,7 @@ impl Time {
     /// In a simulation, a time above those of all events before.
     #[cold]
     fn next(&self, now: Duration) -> u64 {
-        // Ordering: Relaxed here and below: one thread stands in for all.
+        // Ordering: Relaxed here and below: a single thread stands in for all.
         let next = nanos(now).max(self.last.load(Ordering::Relaxed) + 1);
         self.last.store(next, Ordering::Relaxed);
         next
@@ -118,7 +118,7 @@ impl Flight {
         }
     }
 
-    /// Calls `record` with the lane of this thread, which is that worker, or none.
+    /// Calls `record` with the lane of this thread, for a worker or another thread.
     #[inline(always)]
     fn with<R>(&self, worker: Option<usize>, record: impl FnOnce(&Lane) -> R) -> R {
         match worker.and_then(|worker| self.lane(worker)) {
@@ -156,7 +156,7 @@ impl Flight {
         }
     }
 
-    /// Records one event on this thread.
+    /// Records an event on this thread.
     fn one(&self, worker: Option<usize>, event: impl FnOnce(&Lane) -> Event) {
         self.with(worker, |lane| lane.push(event(lane), self.now(lane)));
     }
@@ -236,7 +236,7 @@ impl Flight {
         }
     }
 
-    /// That is put into the mailbox of a process, and wakes it if it waits.
+    /// Records items put into the mailbox of a process, and the wake-up if it waits.
     pub(super) fn put<'a>(
         &self,
         id: u64,
@@ -331,7 +331,7 @@ impl Flight {
         lane.name(text, &self.names)
     }
 
-    /// A process has been woken by something that no item tells.
+    /// Records the wake-up of a process without an item.
     pub(super) fn woken(&self, id: u64, worker: Option<usize>, wakes: Wakes) {
         self.one(worker, |lane| {
             let is_last = wakes == Wakes::LastMoment;
@@ -438,7 +438,7 @@ impl Flight {
         }
     }
 
-    /// A spare takes the place of that worker.
+    /// Records that a spare takes the place of the worker.
     pub(super) fn replaced(&self, worker: Option<usize>, replaced: usize) {
         self.one(worker, |_| Event::Spare {
             worker: low(replaced as u64),
@@ -489,8 +489,8 @@ fn low(number: u64) -> u32 {
     number as u32 & KEY_MASK
 }
 
-/// The number of a message while it is in its node: where that is. Nodes are 16 bytes apart at
-/// least.
+/// The number of a message while it is in its node: the node's address. Nodes are at least 16 bytes
+/// apart.
 #[inline(always)]
 fn key(event: &Shown) -> u32 {
     let address = std::ptr::from_ref(event).addr() as u64;

@@ -11,13 +11,13 @@ use std::sync::Arc;
 /// How many texts a recorder tells apart.
 const MOST: usize = 4_096;
 
-/// The text of all further ones.
+/// The text for all further texts.
 const OTHERS: &str = "other names";
 
 /// How many bytes of a text are kept.
 const LENGTH: usize = 200;
 
-/// The number of a command is its id and this, so that a worker looks nothing up.
+/// The number of a command is its id and this, so a worker looks nothing up.
 const COMMANDS: u32 = 1 << 31;
 
 /// The number of a command.
@@ -25,7 +25,7 @@ pub(super) fn of_command(command: CommandId) -> u32 {
     COMMANDS | u32::from(command.get())
 }
 
-/// The command with that number, if it is one of a command.
+/// The command with this number, if the number belongs to a command.
 pub(super) fn command(number: u32) -> Option<CommandId> {
     let id = u16::try_from(number ^ COMMANDS).ok()?;
     Some(CommandId::new(id))
@@ -63,7 +63,7 @@ impl Names {
         number
     }
 
-    /// All texts: that of number `n` is at `n - 1`.
+    /// All texts: text number `n` is at `n - 1`.
     pub(super) fn all(&self) -> Vec<Arc<str>> {
         lock(&self.0).texts.clone()
     }

@@ -1,4 +1,4 @@
-//! What a reader takes out of the recorder.
+//! The recording that a reader takes out of the recorder.
 
 use super::{Flight, names};
 use crate::api::handle::{Handle, here};
@@ -12,7 +12,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A copy of what a scheduler has recorded: see [`Handle::recording`].
+/// A copy of a scheduler's recorded events: see [`Handle::recording`].
 ///
 /// `Trace::of` of the crate `ganger-observe` makes a time line of it, and files.
 pub struct Recording {
@@ -73,7 +73,8 @@ impl fmt::Debug for Recording {
 }
 
 impl Flight {
-    /// What `copy` makes of each ring, with times in nanoseconds, up to the time before.
+    /// Returns the result of `copy` for each ring, with times in nanoseconds, up to the time
+    /// before.
     fn recording(
         &self,
         last: Option<Duration>,
@@ -99,7 +100,7 @@ impl Flight {
             for record in &mut copied.records {
                 record[0] = scale.nanos(record[0]);
             }
-            // No reading is below the one before.
+            // No reading is below its predecessor.
             let kept = copied.records.partition_point(|it| it[0] <= end);
             copied.records.truncate(kept);
             (name, copied)
@@ -122,8 +123,8 @@ impl Handle {
         self.shared.observation().flight().is_some()
     }
 
-    /// A copy of what has been recorded in the last so long, as far as the memory goes back; `None`
-    /// where the scheduler was built without a [`Recorder`](crate::Recorder).
+    /// A copy of the events of the last `last`, as far as the memory goes back; `None` where the
+    /// scheduler was built without a [`Recorder`](crate::Recorder).
     ///
     /// No worker waits for it. O(bytes of the recorder), in time and memory.
     #[must_use]
@@ -131,7 +132,7 @@ impl Handle {
         self.copy_recording(Some(last))
     }
 
-    /// As [`recording`](Self::recording), of the length that the recorder was built with:
+    /// As [`recording`](Self::recording), of the recorder's own length:
     /// [`Recorder::at_least`](crate::Recorder::at_least).
     #[must_use]
     pub fn whole_recording(&self) -> Option<Recording> {
@@ -159,8 +160,8 @@ impl Handle {
     /// thread, and with the process whose turn it is. Does nothing where the scheduler does not
     /// record.
     ///
-    /// O(length), under a lock that other marks take. A recorder tells some 4,000 texts apart, so
-    /// that what changes belongs into the number; a text is cut at 200 bytes.
+    /// O(length), under a lock shared with other marks. A recorder tells some 4,000 texts apart, so
+    /// variable parts belong into the number; a text is cut at 200 bytes.
     pub fn mark(&self, text: &str, value: u64) {
         let observation = self.shared.observation();
         if let Some(flight) = observation.flight() {
@@ -168,8 +169,8 @@ impl Handle {
         }
     }
 
-    /// As [`mark`](Self::mark), for an alarm about a process, or about none. One about a process
-    /// of another scheduler shows as one about none.
+    /// As [`mark`](Self::mark), for an alarm about a process, or about none. An alarm about a
+    /// process of another scheduler shows as about none.
     pub fn mark_alarm(&self, text: &str, process: Option<Pid>, value: u64) {
         let observation = self.shared.observation();
         if let Some(flight) = observation.flight() {
@@ -180,8 +181,8 @@ impl Handle {
     }
 }
 
-/// Records a mark in the scheduler that this thread is a worker of, if it is and that records: see
-/// [`Handle::mark`].
+/// Records a mark in the scheduler whose worker this thread is, if it is a worker and the scheduler
+/// records: see [`Handle::mark`].
 ///
 /// ```
 /// use ganger_proc_api::{BoxError, actor_fn};
@@ -225,7 +226,7 @@ mod tests {
             }
             marks
         };
-        // All threads go on while one ring after another is copied.
+        // All threads continue while the rings are copied in turn.
         let copy = |reader: &Reader<WORDS>| {
             let lanes = || flight.lanes.iter().filter_map(|it| it.get());
             let before: Vec<u64> = lanes().map(|it| it.last.get()).collect();
