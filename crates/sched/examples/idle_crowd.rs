@@ -111,7 +111,7 @@ pub(crate) struct Used {
 impl Used {
     fn now() -> Self {
         Self {
-            // Ordering: Relaxed, as above.
+            // Ordering: Relaxed: a sum, as in the allocator.
             heap: HEAP.load(Ordering::Relaxed) as u64,
             resident: resident(),
         }

@@ -30,7 +30,7 @@ unsafe impl GlobalAlloc for Counting {
         LIVE.fetch_add(layout.size(), Ordering::Relaxed);
         // Ordering: Relaxed: counts.
         ALLOCATED.fetch_add(1, Ordering::Relaxed);
-        // SAFETY: as this function's.
+        // SAFETY: the contract of this function.
         unsafe { System.alloc(layout) }
     }
 
@@ -41,14 +41,14 @@ unsafe impl GlobalAlloc for Counting {
         ALLOCATED.fetch_add(1, Ordering::Relaxed);
         // Ordering: Relaxed: counts.
         LIVE.fetch_sub(layout.size(), Ordering::Relaxed);
-        // SAFETY: as this function's.
+        // SAFETY: the contract of this function.
         unsafe { System.realloc(memory, layout, size) }
     }
 
     unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
         // Ordering: Relaxed: counts.
         LIVE.fetch_sub(layout.size(), Ordering::Relaxed);
-        // SAFETY: as this function's.
+        // SAFETY: the contract of this function.
         unsafe { System.dealloc(memory, layout) }
     }
 }
@@ -99,7 +99,7 @@ fn bytes_each(messages: u64) -> usize {
     }
     // Unused memory kept for later messages does not count.
     node_cache::clear();
-    // Ordering: Relaxed, as above.
+    // Ordering: Relaxed: a count, of acts that this thread has seen.
     let after = LIVE.load(Ordering::Relaxed);
     stay.push(sink);
     end(scheduler, stay);
@@ -213,7 +213,7 @@ fn processes_that_stay_do_not_keep_the_memory_of_those_that_have_gone() {
         }
         until("others have gone", || scheduler.stats().live == STAY);
         scheduler.release_memory();
-        // Ordering: Relaxed, as above.
+        // Ordering: Relaxed: a count, of acts that this thread has seen.
         let after = LIVE.load(Ordering::Relaxed);
         end(scheduler, stay);
         after.saturating_sub(before) / STAY

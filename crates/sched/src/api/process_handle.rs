@@ -300,7 +300,8 @@ impl<M> Drop for ProcessHandle<M> {
             Abandoned::Alive(waker) => (waker, None),
             Abandoned::Unwatched(reason) => {
                 self.address.task.report_end(&reason, None);
-                // SAFETY: as below.
+                // SAFETY: this handle has the reference of the process, which has ended, and is not
+                // used again.
                 unsafe { ManuallyDrop::drop(&mut self.address) };
                 (None, Some(reason))
             }

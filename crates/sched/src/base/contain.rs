@@ -108,7 +108,7 @@ pub(crate) unsafe fn discard_in_place<T>(
     value: &mut ManuallyDrop<T>,
 ) {
     contain_and_report("destructor", pid, counters, || {
-        // SAFETY: as this function's.
+        // SAFETY: the contract of this function.
         unsafe { ManuallyDrop::drop(value) };
     });
 }

@@ -77,7 +77,7 @@ impl Shares {
             // Ordering: Relaxed here and below: the fence and the last store order them.
             spent.store(spent.load(Ordering::Relaxed) + more, Ordering::Relaxed);
         }
-        // Ordering: Relaxed, as above.
+        // Ordering: Relaxed: the fence and the last store order it.
         self.since.store(now << 2 | on as u64, Ordering::Relaxed);
         // Ordering: Release pairs with the Acquire in `read`.
         self.version.store(version + 2, Ordering::Release);

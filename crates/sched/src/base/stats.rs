@@ -191,7 +191,8 @@ impl Counter {
             writer == 0 || writer == own,
             "two threads count as one worker"
         );
-        // Ordering: Relaxed, as above.
+        // Ordering: Relaxed: the starter of a thread for the same worker orders it before later
+        // writes.
         self.writer.store(own, Ordering::Relaxed);
     }
 }

@@ -112,7 +112,7 @@ impl Checker {
         // Ordering: SeqCst: the finished pushes are read first, so no thread is inside when they
         // are equal.
         let over = self.over.load(Ordering::SeqCst);
-        // Ordering: SeqCst, as above.
+        // Ordering: SeqCst: read after the finished pushes.
         let begun = self.begun.load(Ordering::SeqCst);
         let workers = self.slots[..used].iter().map(|slot| &**slot);
         // Ordering: Acquire pairs with the Release in `Slot::end`.
@@ -142,7 +142,7 @@ impl Checker {
                 .iter()
                 .map(|slot| slot.picked.load(Ordering::Relaxed))
                 .collect(),
-            // Ordering: Relaxed, as above.
+            // Ordering: Relaxed: the versions order it.
             looks: self.looks.load(Ordering::Relaxed),
             versions,
         };

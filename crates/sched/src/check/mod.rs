@@ -129,7 +129,8 @@ impl Slot {
         // Ordering: Relaxed, and the fence after it pairs with the fence in `Checker::look`: a
         // reader of a later write sees this.
         self.version.store(version + 1, Ordering::Relaxed);
-        // Ordering: Release, as above; it is no full fence.
+        // Ordering: Release pairs with the fence in `Checker::look`, for the store before; it is no
+        // full fence.
         fence(Ordering::Release);
         true
     }
@@ -138,7 +139,7 @@ impl Slot {
     fn settle(&self) {
         // Ordering: Relaxed: this thread writes both, and the version orders them for others.
         let next = self.version.load(Ordering::Relaxed).next_multiple_of(2);
-        // Ordering: Relaxed, as above.
+        // Ordering: Relaxed: the version orders it for other threads.
         self.picked.store(next, Ordering::Relaxed);
         self.end();
     }
@@ -189,7 +190,8 @@ impl Checker {
         // Ordering: Relaxed: a late reader has a shorter bound, which holds for all that it has
         // seen.
         let is_urgent = self.is_urgent.load(Ordering::Relaxed);
-        // Ordering: Relaxed, as above.
+        // Ordering: Relaxed: a late reader has a shorter bound, which holds for all that it has
+        // seen.
         let has_arrivals = self.has_arrivals.load(Ordering::Relaxed);
         let each = |is_used: bool, streak: u32| match is_used {
             true => u64::from(streak) + 1,

@@ -80,7 +80,7 @@ impl Probe for Checks {
             checker.is_urgent.store(true, Ordering::Relaxed);
         }
         if push == Push::Arrival {
-            // Ordering: Relaxed, as above.
+            // Ordering: Relaxed, as in `Checker::bound_of`.
             checker.has_arrivals.store(true, Ordering::Relaxed);
         }
         let put = checker.put(before);
@@ -113,7 +113,7 @@ impl Probe for Checks {
     fn watched(&self) {
         // Ordering: Relaxed: the version orders it.
         let looks = self.0.looks.load(Ordering::Relaxed);
-        // Ordering: Relaxed, as above.
+        // Ordering: Relaxed: the version orders it.
         self.0.looks.store(looks + 1, Ordering::Relaxed);
         self.0.monitor().end();
     }

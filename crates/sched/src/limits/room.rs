@@ -117,7 +117,7 @@ impl Room {
             0 => None,
             places => Some(word + places as u64 * MESSAGE),
         };
-        // Ordering: Relaxed: as in `take`.
+        // Ordering: Relaxed: the operations on the word have one order, as for `take`.
         let taken = (self.0).fetch_update(Ordering::Relaxed, Ordering::Relaxed, take);
         taken.map_or(0, free)
     }
@@ -126,7 +126,7 @@ impl Room {
     pub(crate) fn take_control(&self, limit: usize) -> bool {
         let is_free = |word: u64| word & CLOSED == 0 && word / CONTROL < limit as u64;
         let take = |word: u64| is_free(word).then(|| word + CONTROL);
-        // Ordering: Relaxed: as in `take`.
+        // Ordering: Relaxed: the operations on the word have one order, as for `take`.
         self.0
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, take)
             .is_ok()
@@ -169,7 +169,7 @@ impl Room {
     pub(crate) fn take_for_waiter(&self, limit: usize) -> bool {
         let is_free = |word: u64| word & CLOSED == 0 && has_room(word, limit);
         let take = |word: u64| is_free(word).then_some(word + MESSAGE);
-        // Ordering: Relaxed: as in `take`.
+        // Ordering: Relaxed: the operations on the word have one order, as for `take`.
         self.0
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, take)
             .is_ok()

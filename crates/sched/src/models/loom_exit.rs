@@ -19,22 +19,23 @@ struct Shelf(UnsafeCell<Option<ExitReason>>);
 // SAFETY: a thread reaches the cells only after it has learnt through the slot that the other side
 // is done with them; the models check this.
 unsafe impl Sync for Told {}
-// SAFETY: as above.
+// SAFETY: a thread reaches the cells only after it has learnt through the slot that the other side
+// is done with them; the models check this.
 unsafe impl Send for Told {}
 
 impl ExitStorage for Shelf {
     unsafe fn put(&self, reason: ExitReason) {
-        // SAFETY: as this function's.
+        // SAFETY: the contract of this function.
         self.0.with_mut(|place| unsafe { *place = Some(reason) });
     }
 
     unsafe fn take_back(&self) -> ExitReason {
-        // SAFETY: as this function's.
+        // SAFETY: the contract of this function.
         unsafe { self.take() }
     }
 
     unsafe fn take(&self) -> ExitReason {
-        // SAFETY: as this function's.
+        // SAFETY: the contract of this function.
         let reason = self.0.with_mut(|place| unsafe { (*place).take() });
         reason.expect("there is a reason")
     }
@@ -78,21 +79,21 @@ impl Told {
         }
     }
 
-    // SAFETY: in the rest, each model has one handle.
+    // SAFETY: in the functions below, each model has one handle.
 
     fn poll(&self, waker: &Waker) -> Poll<ExitReason> {
-        // SAFETY: as above.
+        // SAFETY: each model has one handle.
         unsafe { self.slot.poll(&self.place, &Context::from_waker(waker)) }
     }
 
     fn take(&self) -> Option<ExitReason> {
-        // SAFETY: as above.
+        // SAFETY: each model has one handle.
         unsafe { self.slot.take(&self.place) }
     }
 
     /// Drops the handle. Returns whether the handle has the reference then.
     fn abandon(&self) -> bool {
-        // SAFETY: as above.
+        // SAFETY: each model has one handle.
         let abandoned = unsafe { self.slot.abandon(&self.place) };
         matches!(abandoned, Abandoned::Ended(_) | Abandoned::Unwatched(_))
     }

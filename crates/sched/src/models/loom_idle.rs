@@ -272,7 +272,8 @@ fn a_push_that_only_a_heavy_fence_brings_to_light() {
             });
             let (pushing, own) = (Arc::clone(&idle), Arc::clone(&deque));
             let pusher = thread::spawn(move || {
-                // Ordering: SeqCst, as above; it publishes nothing before it is flushed.
+                // Ordering: SeqCst: the fence of the flush comes before or after this store, which
+                // publishes nothing before it is flushed.
                 own.swap(STORED, Ordering::SeqCst);
                 // The first look of `notify`. Its further acts have a full fence, or take a lock.
                 if pushing.snapshot().sleeping > 0 {

@@ -29,7 +29,7 @@ struct Core {
 
 // SAFETY: only the owner of the run token touches the core, as `loom_wakeup.rs` checks.
 unsafe impl Sync for Process {}
-// SAFETY: as above.
+// SAFETY: only the owner of the run token touches the core, as `loom_wakeup.rs` checks.
 unsafe impl Send for Process {}
 
 impl Process {

@@ -426,7 +426,7 @@ fn a_step_waits_when_its_process_is_cancelled() {
                 }
             })
         };
-        // Ordering: Relaxed, as above.
+        // Ordering: Relaxed, less than the real mark: the fence orders it.
         is_cancelled.store(true, Ordering::Relaxed);
         steps.wake(7);
         step.join().unwrap();

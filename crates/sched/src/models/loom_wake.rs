@@ -36,7 +36,7 @@ struct Core {
 
 // SAFETY: only the owner of the run token touches the core, as the model checks.
 unsafe impl Sync for Process {}
-// SAFETY: as above.
+// SAFETY: only the owner of the run token touches the core, as the model checks.
 unsafe impl Send for Process {}
 
 impl Process {
@@ -91,7 +91,7 @@ impl Process {
     /// Wakes as `ProcessCell::wake` does, `times` times.
     fn wake(&self, waker: usize, times: u32) {
         for time in 1..=times {
-            // Ordering: Relaxed, as above.
+            // Ordering: Relaxed: the wake orders it, as the model checks.
             self.written[waker].store(time, Ordering::Relaxed);
             if self.state.unpark() {
                 self.core(|core| core.must_step = true);

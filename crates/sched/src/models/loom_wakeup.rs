@@ -24,7 +24,7 @@ struct Marked(State<u32>, UnsafeCell<u32>);
 
 // SAFETY: only the thread that has found the mark reads the cell, as the models check.
 unsafe impl Sync for Marked {}
-// SAFETY: as above.
+// SAFETY: only the thread that has found the mark reads the cell, as the models check.
 unsafe impl Send for Marked {}
 
 #[derive(Default, Clone, Copy)]
@@ -38,7 +38,7 @@ struct Core {
 
 // SAFETY: only the owner of the run token touches the core, as the model checks.
 unsafe impl Sync for Process {}
-// SAFETY: as above.
+// SAFETY: only the owner of the run token touches the core, as the model checks.
 unsafe impl Send for Process {}
 
 impl Process {
@@ -298,7 +298,7 @@ fn who_completes_what_was_terminated_sees_what_was_done_before_that() {
         });
         let (Begin::Step | Begin::Terminate) = state.begin();
         let (_, rest) = state.complete();
-        // Ordering: Relaxed, as above.
+        // Ordering: Relaxed: the model checks that the state orders it.
         let seen = [0, 1].map(|who| before[who].load(Ordering::Relaxed) == 7);
         drop(rest);
         let told = terminators.map(|it| it.join().unwrap());
@@ -338,7 +338,7 @@ fn who_completes_what_was_terminated_sees_what_a_third_did_before() {
             };
             let (Begin::Step | Begin::Terminate) = state.begin();
             let (_, rest) = state.complete();
-            // Ordering: Relaxed, as above.
+            // Ordering: Relaxed: the model checks that the state orders it.
             let seen = before.load(Ordering::Relaxed) == 7;
             drop(rest);
             others.into_iter().for_each(|it| it.join().unwrap());

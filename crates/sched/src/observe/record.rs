@@ -103,16 +103,16 @@ impl Record {
         for word in zeros {
             word.store(0, Ordering::Relaxed);
         }
-        // Ordering: Relaxed, as above.
+        // Ordering: Relaxed: no other thread knows of the process.
         for word in [&self.behind, &self.drained, &self.waiting] {
             word.store(0, Ordering::Relaxed);
         }
-        // Ordering: Relaxed, as above.
+        // Ordering: Relaxed: no other thread knows of the process.
         self.started.store(now, Ordering::Relaxed);
         // Neighbours have other phases: Fibonacci hashing (Knuth, The Art of Computer Programming
         // 3, section 6.4).
         let phase = id.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56;
-        // Ordering: Relaxed, as above.
+        // Ordering: Relaxed: no other thread knows of the process.
         self.phase.store(phase as u8, Ordering::Relaxed);
         self.set_label(label);
     }

@@ -49,7 +49,7 @@ impl<T> ClosingInbox<T> {
     pub(crate) fn put(&self, key: u64, late: T) {
         let mut lists = lock(&self.lists);
         lists.entry(key).or_default().push(late);
-        // Ordering: Relaxed, as above.
+        // Ordering: Relaxed: the end reads it after it has taken the PID away, as in `is_any`.
         self.count.store(lists.len(), Ordering::Relaxed);
     }
 
@@ -62,7 +62,7 @@ impl<T> ClosingInbox<T> {
     pub(crate) fn take(&self, key: u64) -> Vec<T> {
         let mut lists = lock(&self.lists);
         let taken = lists.remove(&key);
-        // Ordering: Relaxed, as above.
+        // Ordering: Relaxed: the lock orders the writes, and the end reads it as in `is_any`.
         self.count.store(lists.len(), Ordering::Relaxed);
         taken.unwrap_or_default()
     }

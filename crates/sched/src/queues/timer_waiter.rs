@@ -78,10 +78,10 @@ impl Dues {
             // Ordering: Relaxed: the caller's lock and the fences of `idle.rs` order it: a thread
             // that must see the moment sees this as well.
             if !self.is_used.load(Ordering::Relaxed) {
-                // Ordering: Relaxed, as above.
+                // Ordering: Relaxed: the caller's lock and the fences of `idle.rs` order it.
                 self.is_used.store(true, Ordering::Relaxed);
             }
-            // Ordering: Relaxed, as above.
+            // Ordering: Relaxed: the caller's lock and the fences of `idle.rs` order it.
             moment.store(at, Ordering::Relaxed);
         }
         at < before

@@ -93,7 +93,7 @@ impl OwnedCore {
     /// The content is not used again, except to be overwritten, and `left` is the exit slot's word
     /// on it.
     unsafe fn drop_content(&mut self, left: Left) {
-        // SAFETY: as this function's.
+        // SAFETY: the contract of this function.
         self.0.with_mut(|content| unsafe {
             match left {
                 Left::Before => ManuallyDrop::drop(&mut (*content).core),
@@ -246,7 +246,7 @@ impl ProcessCell {
     /// The contract of [`with_core`](Self::with_core), as long as the pointer is used.
     #[inline(always)]
     pub(crate) unsafe fn core(&self) -> NonNull<Core> {
-        // SAFETY: as this function's.
+        // SAFETY: the contract of this function.
         unsafe { self.with_core(NonNull::from_mut) }
     }
 
@@ -275,7 +275,7 @@ impl ProcessCell {
         reason: ExitReason,
         is_unwatched: bool,
     ) -> Result<Option<Waker>, ExitReason> {
-        // SAFETY: as this function's.
+        // SAFETY: the contract of this function.
         unsafe { self.exit.fill(&self.core, reason, is_unwatched) }
     }
 
@@ -284,7 +284,7 @@ impl ProcessCell {
     /// # Safety
     /// The contract of [`ExitSlot::poll`].
     pub(crate) unsafe fn poll_end(&self, context: &Context<'_>) -> Poll<ExitReason> {
-        // SAFETY: as this function's.
+        // SAFETY: the contract of this function.
         unsafe { self.exit.poll(&self.core, context) }
     }
 
@@ -293,7 +293,7 @@ impl ProcessCell {
     /// # Safety
     /// The contract of [`ExitSlot::wait`].
     pub(crate) unsafe fn wait_for_end(&self, timeout: Option<Duration>) -> Option<ExitReason> {
-        // SAFETY: as this function's.
+        // SAFETY: the contract of this function.
         unsafe { self.exit.wait(&self.core, timeout) }
     }
 
@@ -303,7 +303,7 @@ impl ProcessCell {
     /// # Safety
     /// The contract of [`ExitSlot::abandon`].
     pub(crate) unsafe fn abandon(self: &Task) -> Abandoned {
-        // SAFETY: as this function's.
+        // SAFETY: the contract of this function.
         unsafe { self.exit.abandon(&self.core) }
     }
 }
@@ -328,7 +328,7 @@ mod tests {
 
     impl ExitStorage for Raced<'_> {
         unsafe fn put(&self, reason: ExitReason) {
-            // SAFETY: as this function's.
+            // SAFETY: the contract of this function.
             unsafe { self.0.core.put(reason) };
             // SAFETY: the only time.
             let abandoned = unsafe { self.0.abandon() };
@@ -336,12 +336,12 @@ mod tests {
         }
 
         unsafe fn take_back(&self) -> ExitReason {
-            // SAFETY: as this function's.
+            // SAFETY: the contract of this function.
             unsafe { self.0.core.take_back() }
         }
 
         unsafe fn take(&self) -> ExitReason {
-            // SAFETY: as this function's.
+            // SAFETY: the contract of this function.
             unsafe { self.0.core.take() }
         }
     }

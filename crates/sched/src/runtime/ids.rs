@@ -37,7 +37,7 @@ impl Shared {
     /// # Safety
     /// As for [`Registry::remove`](crate::runtime::registry::Registry::remove).
     pub(crate) unsafe fn free_id(&self, id: u64) -> Option<Task> {
-        // SAFETY: as this function's.
+        // SAFETY: the contract of this function.
         let (task, next) = unsafe { self.census.registry.remove(id) };
         if let Some(next) = next {
             self.with_cache(|cache| cache.keep_id(next, &self.census.pool));

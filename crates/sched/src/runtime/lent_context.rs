@@ -47,11 +47,13 @@ static PROCESS_WAKER: RawWakerVTable = RawWakerVTable::new(
         unsafe { Arc::increment_strong_count(cell.cast::<ProcessCell>()) };
         RawWaker::new(cell, &PROCESS_WAKER)
     },
-    // SAFETY: as above; a wake-up takes the waker's reference over.
+    // SAFETY: the pointers come from `into_raw`, and from clones; a wake-up takes the waker's
+    // reference over.
     |cell| ProcessCell::wake(&unsafe { Arc::from_raw(cell.cast::<ProcessCell>()) }),
-    // SAFETY: as above; the waker keeps its reference.
+    // SAFETY: the pointers come from `into_raw`, and from clones; the waker keeps its reference.
     |cell| ProcessCell::wake(&ManuallyDrop::new(unsafe { Arc::from_raw(cell.cast()) })),
-    // SAFETY: as above.
+    // SAFETY: the pointers come from `into_raw`, and from clones; the drop takes the waker's
+    // reference.
     |cell| drop(unsafe { Arc::from_raw(cell.cast::<ProcessCell>()) }),
 );
 

@@ -60,7 +60,7 @@ impl<T: Clone> Registry<T> {
         if id < FIRST_COUNTED_ID {
             self.chosen.insert(id, Chosen::Process(task));
         } else {
-            // SAFETY: as this function's.
+            // SAFETY: the contract of this function.
             unsafe { self.counted.fill(id, task) };
         }
     }
@@ -78,7 +78,7 @@ impl<T: Clone> Registry<T> {
             };
             return (task, None);
         }
-        // SAFETY: as this function's.
+        // SAFETY: the contract of this function.
         unsafe { self.counted.free(id) }
     }
 

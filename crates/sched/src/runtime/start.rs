@@ -41,7 +41,7 @@ impl Start {
 
     /// Whether there has ever been a worker; for callers after the start.
     pub(crate) fn is_served(&self) -> bool {
-        // Ordering: Relaxed, as above.
+        // Ordering: Relaxed: the reader is behind the lock of the starter of workers.
         self.is_served.load(Ordering::Relaxed)
     }
 }

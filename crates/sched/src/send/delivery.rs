@@ -407,7 +407,7 @@ impl ProcessCell {
         let (id, count) = (self.id, items.len() - causes);
         (self.shared.probe).put_first(id, &self.probe, count, seen(&items));
         // A waiting process has nothing pending, and later pushes come behind.
-        // SAFETY: as this function's.
+        // SAFETY: the contract of this function.
         unsafe {
             self.with_core(|core| {
                 core.expect_causes(causes);

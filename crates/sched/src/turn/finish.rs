@@ -317,7 +317,7 @@ fn put_off(task: &Task, end: &mut Option<ExitReason>, stage: Stage, queue: Optio
     task.state.mark_terminated();
     // Another thread may end the process, and drop it, before this thread has queued it.
     let shared = Arc::clone(&task.shared);
-    // SAFETY: as above. The registry has the process, or its `Ending` does.
+    // SAFETY: this thread owns the run token. The registry has the process, or its `Ending` does.
     shared.requeue_last(queue, unsafe { Token::new(task) });
 }
 

@@ -149,7 +149,8 @@ impl<'a> Runner<'a> {
         };
         shared.probe.turn_ends(&task.probe);
         let worker = || place.queue().map(|queue| queue.index);
-        // SAFETY: as above; the turn is over, and its reference to the core is gone.
+        // SAFETY: this thread owns the run token; the turn is over, and its reference to the core
+        // is gone.
         let waiting = || unsafe { task.with_core(|core| core.waiting()) };
         let of = || task.about.type_name();
         let next = match ends {
@@ -186,9 +187,9 @@ impl<'a> Runner<'a> {
                 // SAFETY: the process has not been parked: this thread still owns the token.
                 arc.requeue_last(place.queue(), unsafe { Token::new(&task) });
             }
-            // SAFETY: as above.
+            // SAFETY: the process has not been parked: this thread still owns the token.
             Leave::Requeue => arc.requeue(place.queue(), unsafe { Token::new(&task) }),
-            // SAFETY: as above.
+            // SAFETY: the process has not been parked: this thread still owns the token.
             Leave::RequeueUrgent => arc.requeue_urgent(unsafe { Token::new(&task) }),
             Leave::Terminate => {
                 return finish(shared, counters, &task, end, place.queue(), end_turn);

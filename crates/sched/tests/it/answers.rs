@@ -44,7 +44,7 @@ fn server(asked: &Arc<Asked>, enough: usize) -> impl Process {
             // Ordering: Relaxed: a count.
             asked.answered.fetch_add(1, Ordering::Relaxed);
         }
-        // Ordering: Relaxed, as above.
+        // Ordering: Relaxed: a count.
         if asked.answered.load(Ordering::Relaxed) == enough {
             out.done(());
         } else {

@@ -360,7 +360,7 @@ impl ExitAction for Counting {
     }
 
     fn tell(self: Box<Self>, _: Pid, _: &ExitCause) {
-        // Ordering: Relaxed, as above.
+        // Ordering: Relaxed: counts, of a single thread; read when the process has ended.
         self.is_telling.store(true, Ordering::Relaxed);
         self.told.fetch_add(1, Ordering::Relaxed);
     }

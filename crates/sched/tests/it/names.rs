@@ -255,7 +255,7 @@ fn no_name_outlives_its_process_whoever_gives_it_meanwhile() {
         exit(handle);
         assert_eq!(names(&scheduler), []);
     }
-    // Ordering: Relaxed, as above.
+    // Ordering: Relaxed: a count, read when the threads have ended.
     assert_ne!(given.load(Ordering::Relaxed), 0);
 }
 
@@ -305,7 +305,7 @@ fn who_has_ended_does_not_touch_the_names_of_its_successor() {
             assert_eq!(scheduler.whereis("a"), Some(pid));
             assert_eq!(scheduler.unregister_name("a"), Some(pid));
         }
-        // Ordering: Relaxed, as above.
+        // Ordering: Relaxed: nothing is read on the strength of this store.
         is_over.store(true, Ordering::Relaxed);
     });
 }

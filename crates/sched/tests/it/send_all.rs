@@ -235,7 +235,7 @@ fn an_iterator_that_panics_drops_what_has_not_been_put_in() {
     });
     let sent = catch_unwind(AssertUnwindSafe(|| reader.address().send_all(counted)));
     assert!(sent.is_err());
-    // Ordering: SeqCst, as above.
+    // Ordering: SeqCst: a count of a test.
     let dropped_so_far = || dropped.load(Ordering::SeqCst) as u64;
     assert_eq!(dropped_so_far(), 10);
     reader.address().send_all(messages([LOT])).unwrap();

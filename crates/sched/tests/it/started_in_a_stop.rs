@@ -218,6 +218,6 @@ fn after_the_deadline_a_live_process_is_refused_as_well() {
     assert!(scheduler.stop(Duration::ZERO).unwrap().is_stuck(long.pid()));
     drop(go);
     drop(exit(long));
-    // Ordering: Relaxed, as above.
+    // Ordering: Relaxed: the exit of the process orders it.
     assert!(was_refused.load(Ordering::Relaxed));
 }

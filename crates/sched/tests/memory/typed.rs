@@ -66,7 +66,7 @@ fn messages_of_forty_bytes_are_sent_and_received_without_the_allocator() {
         until("a round is over", || {
             rounds.load(Ordering::Acquire) == round
         });
-        // Ordering: Relaxed, as above.
+        // Ordering: Relaxed: counts, which are still while this thread looks.
         least = least.min(ALLOCATED.load(Ordering::Relaxed) - before);
     }
     assert_eq!(least, 0, "of {TRIPS} messages and their values");

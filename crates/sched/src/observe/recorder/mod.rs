@@ -91,7 +91,7 @@ impl Time {
 
     /// The scale of all readings so far, and the time.
     fn scale(&self) -> (Scale, u64) {
-        // Ordering: Relaxed, as above.
+        // Ordering: Relaxed: a single thread stands in for all.
         match self.last.load(Ordering::Relaxed) {
             0 => self.ticks.scale(),
             last => (Scale::SAME, Decider::time().map_or(last, nanos).max(last)),

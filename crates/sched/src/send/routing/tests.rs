@@ -21,7 +21,7 @@ impl Sum {
     }
 
     fn get(&self) -> u64 {
-        // Ordering: as above.
+        // Ordering: Relaxed: a number of its own.
         self.0.load(Ordering::Relaxed)
     }
 }
