@@ -281,7 +281,7 @@ impl Handle {
         })
     }
 
-    /// Returns the finished and the present work. No worker waits for it.
+    /// Returns the counts of finished and present work. No worker waits for it.
     #[must_use]
     pub fn stats(&self) -> Stats {
         let idle = self.shared.queues.idle.snapshot();

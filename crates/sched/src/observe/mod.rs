@@ -54,7 +54,7 @@ use recorder::Flight;
 use std::ptr;
 use std::sync::Arc;
 
-/// A worker measures every step of this number, and every wait of this number of a process.
+/// A worker measures every 64th step, and every 64th wait of a process.
 pub(crate) const SAMPLE: u32 = 64;
 
 /// The probe of a scheduler that may be observed.

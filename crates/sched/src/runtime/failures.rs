@@ -13,7 +13,7 @@ use std::time::Duration;
 
 impl ProcessCell {
     /// Keeps the names of the process, which is about to end for this reason. `None` if the reason
-    /// is not a failure.
+    /// is not a failure, or no report is wanted.
     pub(crate) fn failed(&self, reason: &ExitReason) -> Option<Box<Failed>> {
         match reason {
             ExitReason::Done(_) | ExitReason::Cancelled(_) | ExitReason::Terminated => None,
@@ -59,7 +59,8 @@ impl ProcessCell {
         self.report(failure, names);
     }
 
-    /// Reports an answer to the process, not taken by its actor, if the answer is an error.
+    /// Reports an error as the answer to a request of the process, where its actor does not take
+    /// the answer.
     #[cold]
     #[inline(never)]
     pub(crate) fn report_answer(&self, tag: Tag, error: &CommandError) {

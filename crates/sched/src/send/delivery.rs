@@ -111,8 +111,8 @@ impl ProcessCell {
     fn token_of(self: &Task, wake: Wake, wakes: Wakes) -> Option<Token> {
         (wake == Wake::Enqueue).then(|| {
             self.shared.probe.woken(self.id, &self.probe, wakes);
-            // SAFETY: by `Enqueue` this thread owns the token. A process able to wake has been
-            // queued before, by its submitter, and registered earlier still.
+            // SAFETY: by `Enqueue` this thread owns the token. A process that can be woken has been
+            // queued before, by its submitter, which has registered it before.
             unsafe { Token::new(self) }
         })
     }
@@ -260,7 +260,8 @@ impl ProcessCell {
     /// Has the process take a step, unless it has ended: see `State::wake_behind`.
     pub(crate) fn wake(self: &Task) {
         if self.state.unpark() {
-            // SAFETY: this thread owns the run token. A process able to wake is in the registry.
+            // SAFETY: this thread owns the run token. A process that can be woken is in the
+            // registry.
             let token = unsafe {
                 self.with_core(|core| {
                     core.must_step();
@@ -414,8 +415,8 @@ impl ProcessCell {
                 core.pending.append(items);
             });
         }
-        // SAFETY: by the contract of this function, this thread owns the token. A process able to
-        // wake has been queued before, by its submitter, and registered earlier still.
+        // SAFETY: by the contract of this function, this thread owns the token. A process that can
+        // be woken has been queued before, by its submitter, which has registered it before.
         unsafe { Token::new(self) }
     }
 

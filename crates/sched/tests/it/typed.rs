@@ -273,7 +273,7 @@ impl Actor for Child {
 #[test]
 fn actors_start_others_and_learn_of_their_ends() {
     let scheduler = start(1);
-    // The notice overtakes the message, which may be lost: the actor ends by the notice.
+    // The notice may overtake the message: the actor ends by the notice, with or without the sum.
     let parent = scheduler.spawn(Parent(0)).unwrap();
     assert!(matches!(number(parent.wait()), 0 | 44));
 }
