@@ -208,13 +208,21 @@ fn run_one(package: &str, model: &Test, options: &Options) -> bool {
     };
     let Test { file, name, .. } = model;
     println!(
-        "{:>7.1} s  {package} {file} {name}: {verdict}",
-        time.as_secs_f64()
+        "{:>7.1} s {:>7} runs  {package} {file} {name}: {verdict}",
+        time.as_secs_f64(),
+        runs(&text),
     );
     if !passed {
         println!("{text}");
     }
     passed
+}
+
+/// Returns how many runs a model's output tells of.
+fn runs(text: &str) -> u64 {
+    // The name of the test comes first in a line.
+    let told = text.lines().filter_map(|line| line.split_once("runs: "));
+    told.filter_map(|(_, runs)| runs.parse::<u64>().ok()).sum()
 }
 
 #[cfg(test)]
@@ -233,6 +241,13 @@ mod tests {
             error,
             "relay has no models; these have: ganger-deque, ganger-mpsc"
         );
+    }
+
+    #[test]
+    fn the_runs_of_a_model_are_counted() {
+        let text = "running 1 test\ntest loom_park::two ... runs: 12\nruns: 30\nok\n";
+        assert_eq!(runs(text), 42);
+        assert_eq!(runs("test loom_park::two ... ok"), 0);
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! One test body for two ways to run it: every interleaving under loom, a stress loop under `std`.
 //!
 //! `RUSTFLAGS="--cfg ganger_loom" cargo test --release` runs it under loom. Each model states its
-//! preemption bound. `LOOM_MAX_PREEMPTIONS` overrides it for deeper runs.
+//! preemption bound. `LOOM_MAX_PREEMPTIONS` overrides it for deeper runs. Each prints how many runs
+//! there were: a model of several threads with a single one does not model their meeting.
 
 /// The number of runs of a body under `std`.
 pub const STRESS_RUNS: usize = 200;
@@ -24,7 +25,17 @@ fn run<F: Fn() + Sync + Send + 'static>(preemptions: usize, body: F) {
     if builder.preemption_bound.is_none() {
         builder.preemption_bound = Some(preemptions);
     }
-    builder.check(body);
+    // After how many runs loom looks at its time limit, each time.
+    builder.checkpoint_interval = 1_000;
+    let runs = std::sync::Arc::new(std::sync::atomic::AtomicU64::new(0));
+    let count = std::sync::Arc::clone(&runs);
+    builder.check(move || {
+        // Ordering: Relaxed: loom's threads are one of the system's.
+        count.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        body();
+    });
+    // Ordering: Relaxed, as above.
+    println!("runs: {}", runs.load(std::sync::atomic::Ordering::Relaxed));
 }
 
 #[cfg(not(ganger_loom))]
