@@ -210,7 +210,7 @@ fn what_comes_during_an_init_that_fails_is_dropped_or_refused() {
         let sender = spawn(&process, |process| [process.send(), process.send()]);
         let terminator = spawn(&process, Process::terminate);
         process.core(|core| core.handled += 0);
-        let (Begin::Step | Begin::Terminate) = process.state.begin();
+        let _begun = process.state.begin();
         process.finish();
         let taken = sender.join().unwrap().into_iter().filter(|taken| *taken);
         let taken = u32::try_from(taken.count()).unwrap();
@@ -296,7 +296,7 @@ fn who_completes_what_was_terminated_sees_what_was_done_before_that() {
                 state.terminate(NUDGE).is_some()
             })
         });
-        let (Begin::Step | Begin::Terminate) = state.begin();
+        let _begun = state.begin();
         let (_, rest) = state.complete();
         // Ordering: Relaxed: the model checks that the state orders it.
         let seen = [0, 1].map(|who| before[who].load(Ordering::Relaxed) == 7);
@@ -336,7 +336,7 @@ fn who_completes_what_was_terminated_sees_what_a_third_did_before() {
                     state.terminate(NUDGE).is_some()
                 })
             };
-            let (Begin::Step | Begin::Terminate) = state.begin();
+            let _begun = state.begin();
             let (_, rest) = state.complete();
             // Ordering: Relaxed: the model checks that the state orders it.
             let seen = before.load(Ordering::Relaxed) == 7;
@@ -361,7 +361,7 @@ fn terminators_are_told_whether_the_process_has_ended_for_one_of_them() {
             };
             let terminators = [terminator(), terminator()];
             assert!(state.push(1).is_ok());
-            let (Begin::Step | Begin::Terminate) = state.begin();
+            let _begun = state.begin();
             if drains {
                 drop(state.drain());
             }
@@ -383,7 +383,7 @@ fn a_third_terminator_is_told_what_the_others_have_seen_to() {
             let state = Arc::clone(&state);
             thread::spawn(move || state.terminate(NUDGE).is_some())
         });
-        let (Begin::Step | Begin::Terminate) = state.begin();
+        let _begun = state.begin();
         let (was_terminated, rest) = state.complete();
         drop(rest);
         let told = terminators.map(|it| it.join().unwrap());
@@ -412,7 +412,7 @@ fn what_is_seen_to_have_ended_can_not_be_terminated_any_more() {
             if terminates {
                 assert!(state.terminate(NUDGE).is_some());
             }
-            let (Begin::Step | Begin::Terminate) = state.begin();
+            let _begun = state.begin();
             drop(state.complete());
             looker.join().unwrap();
         });

@@ -15,6 +15,7 @@ fn in_state(state: ProcessState) -> State<u8> {
         ProcessState::Blocked => assert_eq!(word.park(Waiting::Blocked), Leave::Parked),
         ProcessState::Idle => assert_eq!(word.park(Waiting::Idle), Leave::Parked),
         ProcessState::Complete => assert!(!word.complete().0),
+        ProcessState::Suspended => word.suspend(),
         ProcessState::Ready | ProcessState::Running => {}
     }
     assert_eq!(word.snapshot().state(), state);
