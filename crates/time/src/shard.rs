@@ -140,7 +140,7 @@ impl Shard {
         (number, key, is_earlier)
     }
 
-    /// Puts a message in that is sent now.
+    /// Puts a message in, to be sent at once.
     pub(crate) fn put_sent(&mut self, at: Instant, envelope: Envelope) -> Number {
         let message = self.number(at, envelope);
         let number = message.number;

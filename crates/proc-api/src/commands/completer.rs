@@ -43,9 +43,9 @@ pub trait CompletionSink: Send + Sync {
     /// the yield back.
     fn is_cancelled(&self, token: u64) -> bool;
 
-    /// Arranges for `call` when the process has ended or has taken the yield back, if the call
-    /// still exists then. Returns `false` when either has happened already. By default, neither
-    /// ever happens.
+    /// Has `call` made when the process has ended or has taken the yield back, if the call still
+    /// exists then. Returns `false` when either has happened already. By default, neither ever
+    /// happens.
     fn on_end(self: Arc<Self>, token: u64, call: Weak<EndCall>) -> bool {
         let _ = (token, call);
         true

@@ -123,7 +123,7 @@ pub trait ContextBackend: Any + Send + Sync {
     /// Whether the process has been asked to finish.
     fn is_cancelled(&self) -> bool;
 
-    /// Reports an answer that is an error, to an actor that takes no answers.
+    /// Takes note of a failed command whose actor takes no answers.
     fn leaves_answer(&self, tag: Tag, error: &CommandError) {
         let _ = (tag, error);
     }

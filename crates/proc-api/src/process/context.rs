@@ -68,7 +68,7 @@ impl Context {
         }
     }
 
-    /// Reports an answer that is an error, to an actor that takes no answers.
+    /// Tells the backend of a failed command whose actor takes no answers.
     #[cold]
     pub(super) fn leaves_answer(&self, tag: Tag, error: &CommandError) {
         self.backend.leaves_answer(tag, error);

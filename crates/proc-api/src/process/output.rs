@@ -424,8 +424,8 @@ impl fmt::Debug for StepOutput {
     }
 }
 
-/// The commands of a step, in order: see [`StepOutput::drain_yields`]. Drops the remaining commands
-/// on drop.
+/// The commands of a step, in order: see [`StepOutput::drain_yields`]. Dropping it drops the
+/// remaining commands.
 #[derive(Debug)]
 pub struct DrainYields<'a>(
     Chain<Chain<option::IntoIter<Yield>, vec::IntoIter<Yield>>, vec::Drain<'a, Yield>>,
