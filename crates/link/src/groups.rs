@@ -84,8 +84,8 @@ pub enum GroupRouting {
     /// The next member, in the order of joining.
     RoundRobin,
     /// The member that this key leads to. When a member leaves, only its own keys lead to another
-    /// member. When a member joins as the `n`-th, a share of 1/n of the keys leads to it, and all
-    /// other keys as before.
+    /// member. When a member joins as the `n`-th, a share of 1/n of the keys leads to it, and the
+    /// rest of the keys stays.
     ///
     /// The member of a key differs from scope to scope, and from group to group: strangers can't
     /// choose keys that all meet at the same member.
