@@ -15,7 +15,7 @@ const NODES: usize = 3;
 const NAMES: [&str; NODES] = ["a", "b", "c"];
 
 /// How long faults last, and how long the nodes have afterwards to find each other.
-const NOISE: u64 = 1_200;
+const NOISE: u64 = 1_000;
 const CALM: u64 = 4_000;
 
 /// A session ends after this time without progress.
@@ -190,7 +190,7 @@ impl World {
         while self.now < NOISE + CALM && !self.is_settled() {
             self.step(false);
         }
-        for _ in 0..2 * DEAD {
+        for _ in 0..DEAD / 2 {
             self.step(false);
         }
         assert!(self.is_settled(), "not all nodes are connected at the end");

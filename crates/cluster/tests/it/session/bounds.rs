@@ -178,3 +178,65 @@ fn a_peer_that_acknowledges_what_was_not_sent_ends_the_session() {
     pair.run(1);
     assert_eq!(ends(&pair.at_a), [End::Violation]);
 }
+
+/// The acknowledgement of `b` for a first message of `a`, which has its credit; and a pair in which
+/// it has come.
+fn acknowledged(credit: usize, consumed: usize) -> (Pair, Bytes) {
+    let mut settings = Settings::default();
+    settings.credit = credit;
+    settings.frame = 2_000;
+    let mut pair = Pair::up(&settings);
+    pair.consumes = false;
+    pair.say(From::A, Lane::Data, 0, 1_000).unwrap();
+    let mut ack = None;
+    pair.run_with(1, |from, frame| {
+        if from == From::B {
+            ack = Some(frame.clone());
+        }
+        true
+    });
+    let session = pair.b.session().unwrap();
+    pair.b.consumed(session, consumed);
+    (pair, ack.unwrap())
+}
+
+/// How many messages `b` has when it consumes none.
+fn until_stalled(pair: &mut Pair) -> usize {
+    for number in 1..200 {
+        pair.say(From::A, Lane::Data, number, 1_000).unwrap();
+    }
+    pair.run(100);
+    heard(&pair.at_b).len()
+}
+
+// pins: B8
+#[test]
+fn credit_of_a_late_frame_does_not_count_twice() {
+    let (mut pair, ack) = acknowledged(100_000, 0);
+    pair.say(From::A, Lane::Data, 1, 1_000).unwrap();
+    pair.run(1);
+    // The acknowledgement of the first comes after the one of the second.
+    let now = pair.now();
+    pair.a.handle(&ack, now);
+    assert!(until_stalled(&mut pair) <= 100);
+    assert!(ends(&pair.at_b).is_empty(), "{:?}", pair.at_b.last());
+}
+
+// pins: B9
+#[test]
+fn a_late_frame_takes_no_credit_back() {
+    let (mut pair, ack) = acknowledged(MAX_FRAME, MAX_FRAME);
+    // The peer learns of more credit, and then hears what was said before.
+    let now = pair.now();
+    pair.a.vanished(now);
+    pair.run(1);
+    let mut old = BytesMut::from(&ack[..]);
+    old[56..60].copy_from_slice(&0_u32.to_le_bytes());
+    let now = pair.now();
+    pair.a.handle(&old.freeze(), now);
+    for number in 1..10 {
+        pair.say(From::A, Lane::Data, number, 1_000).unwrap();
+    }
+    pair.run(2);
+    assert_eq!(heard(&pair.at_b).len(), 10);
+}
