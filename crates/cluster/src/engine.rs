@@ -38,14 +38,17 @@ pub trait EngineSink: Send + Sync {
     /// A frame has come.
     fn frame(&self, from: &NodeId, frame: Bytes);
 
-    /// A node may be reached by now. A hint.
-    fn appeared(&self, node: &NodeId);
+    /// A node may be reached by now: a hint for [`Session::appeared`](crate::Session::appeared).
+    /// Ignored by default.
+    fn appeared(&self, _node: &NodeId) {}
 
-    /// A node may be gone. A hint.
-    fn vanished(&self, node: &NodeId);
+    /// A node may be gone: a hint for [`Session::vanished`](crate::Session::vanished). Ignored by
+    /// default.
+    fn vanished(&self, _node: &NodeId) {}
 
-    /// The engine takes frames for a node again, after it has refused some.
-    fn writable(&self, to: &NodeId);
+    /// The engine takes frames for a node again, after it has refused some: a call for
+    /// [`Session::writable`](crate::Session::writable). Ignored by default.
+    fn writable(&self, _to: &NodeId) {}
 }
 
 /// An engine can't start.

@@ -26,9 +26,6 @@ use std::time::Duration;
 ///     fn frame(&self, _: &NodeId, frame: Bytes) {
 ///         self.0.lock().unwrap().push(frame);
 ///     }
-///     fn appeared(&self, _: &NodeId) {}
-///     fn vanished(&self, _: &NodeId) {}
-///     fn writable(&self, _: &NodeId) {}
 /// }
 ///
 /// let twin = Twin::new(7);

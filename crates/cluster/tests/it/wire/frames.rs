@@ -173,6 +173,12 @@ fn each_wrong_part_of_a_frame_has_its_error() {
     for length in [0, 5, 100] {
         assert_eq!(error(|it| it[HEADER] = length), FrameError::Messages);
     }
+    let only_a_length = |it: &mut BytesMut| {
+        it.truncate(HEADER + 2);
+        it[HEADER..].fill(0);
+        it[4] = 1;
+    };
+    assert_eq!(error(only_a_length), FrameError::Messages);
     assert_eq!(error(|it| it[HEADER + 1] = 255), FrameError::Messages);
     assert_eq!(error(|it| it.extend([0])), FrameError::Messages);
 }
