@@ -1,13 +1,13 @@
 //! The terminal: keys in, screens out, until a person quits.
 
-use crate::app::{App, Deed};
+use crate::app::{self, App, Deed, Wanted};
 use crate::draw::{self, Theme};
 use crate::fault::Fault;
 use crate::feed::{Feed, News};
 use crate::save;
 use crate::source::Source;
 use crate::text;
-use ganger_observe::api::Filter;
+use ganger_observe::api::{Acted, Filter};
 use ratatui::crossterm::event::{self, Event};
 use ratatui::{DefaultTerminal, Frame};
 use std::io::{self, IsTerminal as _};
@@ -29,6 +29,7 @@ enum Message {
     Event(Event),
     News(News),
     Saved(Result<(PathBuf, u64), Fault>),
+    Acted(Wanted, Result<Acted, Fault>),
     /// A panic of a thread.
     Panicked(String),
     /// A signal, or the end of the input.
@@ -149,6 +150,7 @@ fn show(
                     is_saving = false;
                     app.say(save::sentence(&saved));
                 }
+                Message::Acted(wanted, acted) => app.say(app::sentence(&wanted, &acted)),
                 Message::Event(Event::Key(key)) => match app.key(key) {
                     Deed::Quit => return Ok(()),
                     Deed::Trace if !is_saving => {
@@ -157,12 +159,28 @@ fn show(
                         app.say(format!("asks for a trace of the last {time} …"));
                         save(app, source, tell)?;
                     }
+                    Deed::Act(wanted) => act(wanted, source, tell)?,
                     Deed::Trace | Deed::None => {}
                 },
                 Message::Event(_) => {}
             }
         }
     }
+}
+
+/// Asks for an action, on a thread of its own.
+fn act(wanted: Wanted, source: &Arc<dyn Source>, tell: &Sender<Message>) -> io::Result<()> {
+    let (source, tell) = (Arc::clone(source), tell.clone());
+    let body = move || {
+        let (scheduler, pid) = &wanted.process;
+        let acted = source.act(wanted.action, *scheduler, pid);
+        // The screen may have gone.
+        let _ = tell.send(Message::Acted(wanted, acted));
+    };
+    thread::Builder::new()
+        .name("action".to_owned())
+        .spawn(body)?;
+    Ok(())
 }
 
 /// Saves a trace, on a thread of its own.

@@ -16,6 +16,10 @@ pub struct Snapshot {
     pub sequence: u64,
     /// The observed schedulers, in the order in which they were added.
     pub schedulers: Vec<Scheduler>,
+    /// The names of the actions on processes that the program allows, as in their paths: see
+    /// [`Action::name`](super::Action::name). None where the endpoint only reads.
+    #[serde(default)]
+    pub actions: Vec<String>,
 }
 
 /// A scheduler.

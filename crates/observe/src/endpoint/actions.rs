@@ -13,6 +13,7 @@
 //! 4. A scheduler has processes suspended where its own builder allows interventions, too.
 //! 5. Each action is an event of `tracing`, for the log.
 
+use super::access::Access;
 use super::answer::{self, Answer, Refused, refused};
 use super::limits::{HAPPEN, LOOK, LOOKS};
 use super::process;
@@ -30,6 +31,12 @@ const ACTIONS: [(&str, Action); 5] = [
     ("/resume", Action::Resume),
     ("/restart", Action::Restart),
 ];
+
+/// The names of the actions that the program allows, for viewers.
+pub(super) fn allowed(access: &Access) -> Vec<String> {
+    let all = ACTIONS.iter().filter(|_| access.check_action().is_ok());
+    all.map(|(_, action)| action.name().to_owned()).collect()
+}
 
 /// The text of the PID and the action, of the rest of a path behind `/api/v1/process/`.
 pub(super) fn of(rest: &str) -> Option<(&str, Action)> {

@@ -33,8 +33,12 @@ impl Ask {
     }
 }
 
-/// The body of the process.
-pub(super) async fn run(cx: Cx<Ask>, observed: Arc<Observed>) -> Result<(), BoxError> {
+/// The body of the process. `actions` has the names of those that the program allows.
+pub(super) async fn run(
+    cx: Cx<Ask>,
+    observed: Arc<Observed>,
+    actions: Vec<String>,
+) -> Result<(), BoxError> {
     let mut sequence = 0;
     while let Some(first) = cx.recv().await {
         let (mut snapshots, mut metrics) = (Vec::new(), Vec::new());
@@ -51,7 +55,7 @@ pub(super) async fn run(cx: Cx<Ask>, observed: Arc<Observed>) -> Result<(), BoxE
         let schedulers = observed.schedulers();
         if !snapshots.is_empty() {
             sequence += 1;
-            reply_all(snapshots, &look::snapshot(&schedulers, sequence))?;
+            reply_all(snapshots, &look::snapshot(&schedulers, sequence, &actions))?;
         }
         if !metrics.is_empty() {
             let text = Bytes::from(look::metrics(&schedulers));
@@ -77,7 +81,7 @@ mod tests {
         let observed = Arc::new(Observed::default());
         observed.add(&scheduler);
         let task = scheduler.spawn(async move |cx: Cx| {
-            let maker = cx.spawn(move |cx: Cx<Ask>| run(cx, observed))?;
+            let maker = cx.spawn(move |cx: Cx<Ask>| run(cx, observed, Vec::new()))?;
             // All are asked in a step, before the maker's next.
             let snapshot = || cx.ask(maker.call(Ask::Snapshot));
             let (one, two) = cx.join((snapshot(), snapshot())).await;
@@ -97,7 +101,7 @@ mod tests {
             let task = rt.spawn(async |cx: Cx| {
                 let maker = cx.spawn(async |cx: Cx<Ask>| {
                     cx.sleep(Duration::from_millis(10)).await?;
-                    run(cx, Arc::default()).await
+                    run(cx, Arc::default(), Vec::new()).await
                 })?;
                 let snapshot = || cx.ask(maker.call(Ask::Snapshot));
                 let gone = cx.timeout(Duration::from_millis(1), snapshot()).await;

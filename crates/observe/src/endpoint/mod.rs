@@ -293,7 +293,8 @@ async fn run(
 ) -> Result<(), BoxError> {
     let shown = || Arc::clone(&observed);
     let (made, passed, windowed) = (shown(), shown(), shown());
-    let maker = cx.spawn(move |cx: Cx<maker::Ask>| maker::run(cx, made))?;
+    let allowed = actions::allowed(&access);
+    let maker = cx.spawn(move |cx: Cx<maker::Ask>| maker::run(cx, made, allowed))?;
     let asked = maker.clone();
     let site = Site {
         maker,

@@ -1,5 +1,6 @@
 //! The effect of each key.
 
+use super::act::Wanted;
 use super::edit::Edit;
 use super::state::{App, SORTS};
 use super::view::View;
@@ -7,16 +8,18 @@ use ganger_observe::api::Filter;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
 /// The task of the screen after a key.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Deed {
     None,
     Quit,
     /// Saves a trace.
     Trace,
+    /// Asks the program for an action.
+    Act(Wanted),
 }
 
 /// The keys, for the help.
-pub(crate) const HELP: [(&str, &str); 16] = [
+pub(crate) const HELP: [(&str, &str); 17] = [
     ("arrows PgUp PgDn Home End", "move, also j and k"),
     ("Enter", "show the process, or the processes of a group"),
     ("Esc", "back; in the processes, clear the filter"),
@@ -32,6 +35,7 @@ pub(crate) const HELP: [(&str, &str); 16] = [
     ("s", "the next scheduler of the program"),
     ("Space", "pause, and go on"),
     ("t", "save the last 5 s as a trace, for Perfetto"),
+    ("x", "suspend, restart, cancel … the process, where allowed"),
     ("? h, q Ctrl-C", "this help; quit"),
     ("", ""),
     ("Y never yields", "M mailbox grows"),
@@ -53,6 +57,7 @@ impl App {
                     _ => Deed::None,
                 }
             }
+            _ if self.asking.is_some() => self.action_key(key.code).map_or(Deed::None, Deed::Act),
             _ if self.edit.is_some() => {
                 self.edit_key(key);
                 Deed::None
@@ -68,6 +73,7 @@ impl App {
         match code {
             KeyCode::Char('q') => return Deed::Quit,
             KeyCode::Char('t') => return Deed::Trace,
+            KeyCode::Char('x') => self.ask_for_action(),
             KeyCode::Char('?' | 'h') | KeyCode::F(1) => self.has_help = true,
             KeyCode::Char(' ') => self.is_paused = !self.is_paused,
             KeyCode::Char('/') => {

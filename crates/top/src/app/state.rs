@@ -1,5 +1,6 @@
 //! The knowledge of the screen.
 
+use super::act::Asking;
 use super::edit::Edit;
 use super::folds::Folds;
 use super::view::{Cursor, View};
@@ -62,6 +63,8 @@ pub(crate) struct App {
     pub(crate) filter: Filter,
     /// While a person edits the filter.
     pub(crate) edit: Option<Edit>,
+    /// While a person chooses what to do to a process.
+    pub(super) asking: Option<Asking>,
     pub(crate) sort: Sort,
     pub(crate) is_descending: bool,
     /// Whether a person has chosen the order.
@@ -107,6 +110,7 @@ impl App {
             has_help: false,
             filter: Filter::default(),
             edit: None,
+            asking: None,
             sort: Sort::Mailbox,
             is_descending: true,
             is_sorted: false,
@@ -201,6 +205,12 @@ impl App {
     pub(crate) fn schedulers(&self) -> &[Scheduler] {
         let newest = self.snapshots[1].as_ref();
         newest.map_or(&[], |it| it.schedulers.as_slice())
+    }
+
+    /// The names of the actions that the program allows.
+    pub(super) fn actions(&self) -> &[String] {
+        let newest = self.snapshots[1].as_ref();
+        newest.map_or(&[], |it| it.actions.as_slice())
     }
 
     pub(super) fn next_scheduler(&mut self) {

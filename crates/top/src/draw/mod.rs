@@ -199,13 +199,16 @@ fn bottom(app: &App, theme: Theme) -> Line<'static> {
         }
         return Line::from(spans);
     }
+    if let Some(question) = app.question() {
+        return Line::styled(text::clean(&question).into_owned(), theme.warning());
+    }
     if let Some(said) = app.said() {
         return Line::styled(said.to_owned(), theme.strong());
     }
     if let Link::Lost { why, .. } = &app.link {
         return Line::styled(why.clone(), theme.warning());
     }
-    let keys = "? help  / filter  < > sort  p g e w a l views  Enter one  t trace  q quit";
+    let keys = "? help  / filter  < > sort  p g e w a l views  Enter one  x act  t trace  q quit";
     Line::styled(keys, theme.dim())
 }
 

@@ -1,5 +1,6 @@
 use super::*;
 use crate::source::Demo;
+use ganger_observe::api::Acted;
 use std::sync::mpsc::{self, Receiver};
 
 /// A test waits for an event, and fails then.
@@ -32,6 +33,9 @@ impl<F: Fn() -> Result<(), Fault> + Send + Sync> Source for Scripted<F> {
     }
     fn letters(&self) -> Result<Letters, Fault> {
         self.0.letters()
+    }
+    fn act(&self, action: &str, scheduler: u64, pid: &str) -> Result<Acted, Fault> {
+        self.0.act(action, scheduler, pid)
     }
     fn trace(&self, time: Duration, to: &mut dyn io::Write) -> Result<(), Fault> {
         self.0.trace(time, to)

@@ -43,9 +43,25 @@ impl Client {
         time: Duration,
         to: &mut dyn Write,
     ) -> Result<(), Fault> {
+        self.ask(&format!("GET {path} HTTP/1.1\r\n"), limit, time, to)
+    }
+
+    /// As [`get`](Self::get), for what changes something. The request has no body.
+    pub(super) fn post(
+        &self,
+        path: &str,
+        limit: u64,
+        time: Duration,
+        to: &mut dyn Write,
+    ) -> Result<(), Fault> {
+        let line = format!("POST {path} HTTP/1.1\r\ncontent-length: 0\r\n");
+        self.ask(&line, limit, time, to)
+    }
+
+    fn ask(&self, line: &str, limit: u64, time: Duration, to: &mut dyn Write) -> Result<(), Fault> {
         let end = Instant::now() + time;
         let stream = self.connect()?;
-        let answered = self.exchange(&stream, path, limit, end, to);
+        let answered = self.exchange(&stream, line, limit, end, to);
         answered.map_err(|failed| match failed {
             Failed::Fault(fault) => fault,
             Failed::Io(error) => match error.kind() {
@@ -78,13 +94,13 @@ impl Client {
     fn exchange(
         &self,
         stream: &TcpStream,
-        path: &str,
+        line: &str,
         limit: u64,
         end: Instant,
         to: &mut dyn Write,
     ) -> Result<(), Failed> {
         let mut request = format!(
-            "GET {path} HTTP/1.1\r\nhost: {}\r\nconnection: close\r\naccept: */*\r\n",
+            "{line}host: {}\r\nconnection: close\r\naccept: */*\r\n",
             self.address
         );
         if let Some(token) = &self.token {

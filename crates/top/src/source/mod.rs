@@ -10,7 +10,9 @@ pub use demo::Demo;
 pub use remote::Remote;
 
 use crate::fault::Fault;
-use ganger_observe::api::{Groups, Letters, Processes, ProcessesQuery, Snapshot, Tree, Waits};
+use ganger_observe::api::{
+    Acted, Groups, Letters, Processes, ProcessesQuery, Snapshot, Tree, Waits,
+};
 use std::io::Write;
 use std::time::Duration;
 
@@ -40,6 +42,9 @@ pub trait Source: Send + Sync {
     fn waits(&self) -> Result<Waits, Fault>;
     /// Dead letters.
     fn letters(&self) -> Result<Letters, Fault>;
+    /// Does something to a process: the name of one of
+    /// [`Snapshot::actions`](ganger_observe::api::Snapshot::actions).
+    fn act(&self, action: &str, scheduler: u64, pid: &str) -> Result<Acted, Fault>;
     /// Writes a trace of the last seconds, as a file for Perfetto.
     fn trace(&self, time: Duration, to: &mut dyn Write) -> Result<(), Fault>;
 }

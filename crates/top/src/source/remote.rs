@@ -5,7 +5,7 @@ use super::address::Address;
 use super::http::Client;
 use crate::fault::Fault;
 use ganger_observe::api::{
-    self, Groups, Letters, Processes, ProcessesQuery, Snapshot, Tree, Waits,
+    self, Acted, Groups, Letters, Processes, ProcessesQuery, Snapshot, Tree, Waits,
 };
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::de::DeserializeOwned;
@@ -89,6 +89,14 @@ impl Source for Remote {
 
     fn letters(&self) -> Result<Letters, Fault> {
         self.ask("/api/v1/letters", Duration::ZERO)
+    }
+
+    fn act(&self, action: &str, scheduler: u64, pid: &str) -> Result<Acted, Fault> {
+        let [pid, action] = [pid, action].map(|it| utf8_percent_encode(it, NON_ALPHANUMERIC));
+        let path = format!("/api/v1/process/{pid}/{action}?scheduler={scheduler}");
+        let mut json = Vec::new();
+        self.client.post(&path, ANSWER, TIME, &mut json)?;
+        Ok(api::from_json(&json)?)
     }
 
     fn trace(&self, time: Duration, to: &mut dyn Write) -> Result<(), Fault> {

@@ -34,11 +34,12 @@ pub(super) fn single(scheduler: &Shown, pid: Pid) -> Option<Process> {
     })
 }
 
-pub(super) fn snapshot(schedulers: &[Shown], sequence: u64) -> Snapshot {
+pub(super) fn snapshot(schedulers: &[Shown], sequence: u64, actions: &[String]) -> Snapshot {
     Snapshot {
         version: VERSION,
         sequence,
         schedulers: schedulers.iter().map(scheduler).collect(),
+        actions: actions.to_vec(),
     }
 }
 
@@ -176,7 +177,8 @@ mod tests {
     fn a_snapshot_is_read_as_it_was_written() {
         let scheduler = Scheduler::start_default().unwrap();
         let handle = scheduler.handle();
-        let snapshot = snapshot(&[Shown { number: 1, handle }], 7);
+        let actions = ["cancel".to_owned()];
+        let snapshot = snapshot(&[Shown { number: 1, handle }], 7, &actions);
         let json = serde_json::to_vec(&snapshot).unwrap();
         assert_eq!(crate::api::from_json::<Snapshot>(&json).unwrap(), snapshot);
     }

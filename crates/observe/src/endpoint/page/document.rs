@@ -15,7 +15,7 @@ const FRAME: &str = include_str!("page.html");
 const STYLE: &str = include_str!("page.css");
 
 /// The parts of the script, in the order in which they run.
-const SCRIPT: [&str; 11] = [
+const SCRIPT: [&str; 13] = [
     include_str!("js/text.js"),
     include_str!("js/data.js"),
     include_str!("js/live.js"),
@@ -24,6 +24,8 @@ const SCRIPT: [&str; 11] = [
     include_str!("js/head.js"),
     include_str!("js/overview.js"),
     include_str!("js/processes.js"),
+    include_str!("js/actions.js"),
+    include_str!("js/process.js"),
     include_str!("js/views.js"),
     include_str!("js/waits.js"),
     include_str!("js/main.js"),

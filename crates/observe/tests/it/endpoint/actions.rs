@@ -1,7 +1,7 @@
 //! What the endpoint does to processes, and where it refuses to.
 
 use super::support::{Answer, ask, get, until};
-use ganger_observe::api::{Acted, Action, Processes, State};
+use ganger_observe::api::{Acted, Action, Processes, Snapshot, State};
 use ganger_observe::{Endpoint, Serve, ServeError, serve};
 use ganger_proc_api::{ExitReason, Pid, actor_fn, process_fn};
 use ganger_sched::{ProcessHandle, ProcessState, Scheduler};
@@ -115,6 +115,24 @@ fn nothing_happens_where_actions_are_not_allowed() {
         post(&closed, &path, &[]).refuses(401, "needs its token");
     }
     goes_on(&process, &scheduler);
+}
+
+// pins: V2
+#[test]
+fn a_snapshot_names_the_actions_that_are_allowed() {
+    let scheduler = scheduler();
+    let named = |endpoint: &Endpoint| {
+        let snapshot = ask(endpoint, "GET", "/api/v1/snapshot", &[BEARER]);
+        snapshot.json::<Snapshot>().actions
+    };
+    let named_by_acting = named(&acting(&scheduler));
+    for action in ACTIONS {
+        let count = named_by_acting.iter().filter(|it| *it == action).count();
+        assert_eq!(count, 1, "{named_by_acting:?}");
+    }
+    for serve in [serve("127.0.0.1:0"), serve("127.0.0.1:0").token(TOKEN)] {
+        assert_eq!(named(&start(serve, &scheduler)), Vec::<String>::new());
+    }
 }
 
 // pins: V2

@@ -30,6 +30,7 @@ pub(super) fn snapshot(now: f64) -> Snapshot {
         version: VERSION,
         sequence: whole(now * 10.0),
         schedulers: vec![scheduler(now, live(1)), batch],
+        actions: Vec::new(),
     }
 }
 

@@ -12,7 +12,7 @@ use super::Source;
 use crate::fault::Fault;
 use crowd::Member;
 use ganger_observe::api::{
-    Groups, Letters, Process, Processes, ProcessesQuery, Snapshot, Tree, VERSION, Waits,
+    Acted, Groups, Letters, Process, Processes, ProcessesQuery, Snapshot, Tree, VERSION, Waits,
 };
 use std::cmp::Reverse;
 use std::io::Write;
@@ -114,6 +114,11 @@ impl Source for Demo {
 
     fn letters(&self) -> Result<Letters, Fault> {
         Ok(views::letters(self.now()))
+    }
+
+    /// Refused: the demo only reads.
+    fn act(&self, _: &str, _: u64, _: &str) -> Result<Acted, Fault> {
+        Err(Fault::NotHere("the demo only reads".to_owned()))
     }
 
     fn trace(&self, time: Duration, to: &mut dyn Write) -> Result<(), Fault> {

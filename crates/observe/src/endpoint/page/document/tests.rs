@@ -1,7 +1,7 @@
 //! The document is whole, asks the program alone, and knows the API.
 
 use super::*;
-use crate::api::{Groups, Letters, Processes, Snapshot, Tree, Waits};
+use crate::api::{Acted, Groups, Letters, Processes, Snapshot, Tree, Waits};
 use crate::endpoint::routes;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -289,6 +289,7 @@ fn answers() -> Vec<Value> {
                 "limit": 1, "since_ns": 1
             }]
         }]})),
+        written::<Acted>(json!({"version": 1, "scheduler": 1, "pid": "", "action": "cancel"})),
         written::<Processes>(
             json!({"version": 1, "live": 1, "matched": 1, "processes": [{
                 "scheduler": 1, "pid": "", "state": "idle", "method": "", "type_name": "",

@@ -12,10 +12,10 @@ class Refused extends Error {
 }
 
 /** Asks for JSON. An answer is given up after some time, or by the signal. */
-async function ask(path, patience = 10_000, signal = null) {
+async function ask(path, patience = 10_000, signal = null, method = "GET") {
   const limits = [AbortSignal.timeout(patience)];
   if (signal) limits.push(signal);
-  const answer = await fetch(path, { cache: "no-store", signal: AbortSignal.any(limits) });
+  const answer = await fetch(path, { method, cache: "no-store", signal: AbortSignal.any(limits) });
   if (answer.status === 401) throw new Refused(401, "The login is over: open /login.");
   if (!answer.ok) throw new Refused(answer.status, (await answer.text()).trim());
   return checked(await answer.json());

@@ -40,6 +40,8 @@ function take(snapshot) {
     histories.get(of.number).take(of);
   }
   for (const number of histories.keys()) if (!numbers.includes(number)) histories.delete(number);
+  // An older program names none.
+  allowed = snapshot.actions ?? [];
   offerSchedulers(snapshot.schedulers);
   redraw();
 }
