@@ -1,7 +1,7 @@
 //! Each view, drawn from the demo on a small and on a large screen.
 
 use super::*;
-use crate::app::Deed;
+use crate::app::{Deed, Wanted};
 use crate::feed::{self, News};
 use crate::source::{Demo, Source};
 use ratatui::Terminal;
@@ -191,6 +191,55 @@ fn each_view_has_its_key_and_its_content() {
     stage.press(KeyCode::BackTab);
     stage.press(KeyCode::BackTab);
     stage.shows(&["Dead letters 20"]);
+}
+
+/// As the program allows actions.
+fn allow(stage: &mut Stage, actions: &[&str]) {
+    let mut snapshot = stage.demo.snapshot().unwrap();
+    snapshot.actions = actions.iter().map(|it| (*it).to_owned()).collect();
+    stage.app.take(News::Snapshot(snapshot));
+}
+
+// pins: V2
+#[test]
+fn an_action_that_ends_a_process_is_asked_about_first() {
+    let mut stage = Stage::new();
+    stage.press(KeyCode::Char('x'));
+    stage.shows(&["this endpoint only reads"]);
+    allow(&mut stage, &["terminate", "suspend", "from the future"]);
+    let selected = stage.app.rows.all()[0].key();
+    assert_eq!(stage.press(KeyCode::Char('x')), Deed::None);
+    stage.shows(&["mailer {shop|4294967326}:  s suspend  t terminate  Esc leave it"]);
+    // Neither allowed nor known.
+    assert_eq!(stage.press(KeyCode::Char('c')), Deed::None);
+    stage.shows(&["Processes "]);
+    stage.press(KeyCode::Char('x'));
+    assert_eq!(stage.press(KeyCode::Char('t')), Deed::None);
+    stage.shows(&["terminate mailer {shop|4294967326}?  y yes"]);
+    assert_eq!(stage.press(KeyCode::Enter), Deed::None);
+    assert_eq!(stage.press(KeyCode::Char('y')), Deed::None);
+    stage.press(KeyCode::Char('x'));
+    stage.press(KeyCode::Char('t'));
+    let act = |action| {
+        let process = selected.clone();
+        Deed::Act(Wanted { action, process })
+    };
+    assert_eq!(stage.press(KeyCode::Char('y')), act("terminate"));
+    stage.press(KeyCode::Char('x'));
+    // Another order does not change the process of the question.
+    stage.app.is_descending = false;
+    stage.pass(1);
+    allow(&mut stage, &["suspend"]);
+    assert_eq!(stage.press(KeyCode::Char('s')), act("suspend"));
+    stage.shows(&["suspend: asks for it"]);
+    // Of the view of a single process, as well.
+    stage.app.is_descending = true;
+    stage.press(KeyCode::Enter);
+    stage.press(KeyCode::Char('x'));
+    assert!(matches!(stage.press(KeyCode::Char('s')), Deed::Act(_)));
+    stage.press(KeyCode::Char('g'));
+    stage.press(KeyCode::Char('x'));
+    stage.shows(&["no live process is selected"]);
 }
 
 #[test]

@@ -65,6 +65,36 @@ fn an_endpoint_is_shown() {
     assert_eq!(json["snapshot"]["schedulers"][0]["live"], 1);
 }
 
+// pins: V2
+#[test]
+fn an_action_is_done_where_it_is_allowed_with_the_token() {
+    let (scheduler, pid) = program();
+    let closed = serve("127.0.0.1:0").scheduler(&scheduler).token(TOKEN);
+    let closed = closed.start().unwrap();
+    let refused = remote(&closed, Some(TOKEN)).act("terminate", 1, &pid);
+    let refused = refused.unwrap_err().to_string();
+    assert!(refused.contains("allows actions by"), "{refused}");
+    let serve = serve("127.0.0.1:0").scheduler(&scheduler).token(TOKEN);
+    let endpoint = serve.allow_actions().start().unwrap();
+    let refused = remote(&endpoint, None).act("terminate", 1, &pid);
+    assert!(matches!(refused, Err(Fault::Token)), "{refused:?}");
+    let source = remote(&endpoint, Some(TOKEN));
+    assert!(source.process(1, &pid).is_ok());
+    let unknown = source.act("paint", 1, &pid);
+    assert!(unknown.is_err(), "{unknown:?}");
+    let named = source.snapshot().unwrap().actions;
+    assert!(named.iter().any(|it| it == "terminate"), "{named:?}");
+    let acted = source.act("terminate", 1, &pid).unwrap();
+    assert_eq!((acted.scheduler, &acted.pid), (1, &pid));
+    let end = std::time::Instant::now() + Duration::from_secs(60);
+    while source.process(1, &pid).is_ok() {
+        assert!(std::time::Instant::now() < end, "the process goes on");
+        std::thread::yield_now();
+    }
+    let missing = source.act("terminate", 1, &pid);
+    assert!(matches!(missing, Err(Fault::NotHere(_))), "{missing:?}");
+}
+
 #[test]
 fn a_token_opens_an_endpoint() {
     let (scheduler, _) = program();
