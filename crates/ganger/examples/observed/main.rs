@@ -39,11 +39,14 @@ pub(crate) fn start(options: &Options) -> Result<Observed, BoxError> {
     let watch = DeadlockWatch::new(Duration::from_secs(1)).on_report(|report| println!("{report}"));
     let watch = watch.start(&scheduler)?;
     let alarms = Alarms::new().deadlocks().watch(&scheduler)?;
-    let endpoint = serve(&*options.listen)
-        .scheduler(&scheduler)
+    let mut endpoint = serve(&*options.listen).scheduler(&scheduler);
+    if let Some(token) = &options.token {
+        endpoint = endpoint.token(token).allow_actions();
+    }
+    let endpoint = endpoint
         .start()
         .map_err(|error| format!("{}: {error}", options.listen))?;
-    let tree = shop::tree(options.sessions).start(&scheduler)?;
+    let tree = shop::tree(options.sessions, options.busy).start(&scheduler)?;
     let faults = Arc::new(Faults::new(&scheduler, &tree));
     if let Some(fault) = options.fault {
         faults.begin(fault)?;

@@ -10,6 +10,8 @@ Opens a shop to look into, and serves its page.
   --listen ADDRESS    where the page is; 127.0.0.1:7007 unless said otherwise
   --workers NUMBER    of the scheduler; one for each processor unless said otherwise
   --sessions NUMBER   idle processes; 200 unless said otherwise
+  --busy NUMBER       processes that compute a little ten times a second; none unless said otherwise
+  --token TOKEN       needs it, and lets the page cancel, terminate and suspend processes
   --fault FAULT       begins with flood, deadlock, stuck or crash
   --for TIME          ends after 30s, 500ms or 2m
 ";
@@ -18,6 +20,8 @@ pub(crate) struct Options {
     pub(crate) listen: String,
     pub(crate) workers: Option<usize>,
     pub(crate) sessions: usize,
+    pub(crate) busy: usize,
+    pub(crate) token: Option<String>,
     pub(crate) fault: Option<Fault>,
     pub(crate) time: Option<Duration>,
 }
@@ -28,6 +32,8 @@ impl Default for Options {
             listen: "127.0.0.1:7007".to_owned(),
             workers: None,
             sessions: 200,
+            busy: 0,
+            token: None,
             fault: None,
             time: None,
         }
@@ -49,6 +55,8 @@ impl Options {
                 "--listen" => options.listen = value()?,
                 "--workers" => options.workers = Some(value()?.parse()?),
                 "--sessions" => options.sessions = value()?.parse()?,
+                "--busy" => options.busy = value()?.parse()?,
+                "--token" => options.token = Some(value()?),
                 "--fault" => options.fault = Some(value()?.parse()?),
                 "--for" => options.time = Some(time(&value()?)?),
                 _ => return Err(format!("{name} is no argument; --help lists them").into()),

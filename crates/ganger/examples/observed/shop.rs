@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 /// The tree. The shop restarts a failed child alone; its stock, a supervisor too, restarts all.
-pub(crate) fn tree(sessions: usize) -> Supervisor {
+pub(crate) fn tree(sessions: usize, busy: usize) -> Supervisor {
     let images = Pool::new(2, || image).queue(64, Overload::RefuseOldest);
     let (images, paint) = images.into_child("images");
     Supervisor::one_for_one()
@@ -20,6 +20,7 @@ pub(crate) fn tree(sessions: usize) -> Supervisor {
         .child("sessions", move || {
             move |cx: Cx| keep_sessions(cx, sessions)
         })
+        .child("clerks", move || move |cx: Cx| keep_clerks(cx, busy))
         .child("server", || server)
         .with(ChildSpec::new("report", || report).back_off(Duration::from_millis(500)))
         .child("customers", move || {
@@ -196,6 +197,24 @@ async fn keep_sessions(cx: Cx, sessions: usize) -> Result<(), BoxError> {
 
 async fn session(cx: Cx<String>) -> Result<(), BoxError> {
     while cx.recv().await.is_some() {}
+    Ok(())
+}
+
+/// Keeps busy processes.
+async fn keep_clerks(cx: Cx, busy: usize) -> Result<(), BoxError> {
+    for _ in 0..busy {
+        cx.spawn(clerk)?;
+    }
+    cx.cancelled().await;
+    Ok(())
+}
+
+/// Computes a little, ten times a second.
+async fn clerk(cx: Cx) -> Result<(), BoxError> {
+    let mut ticks = cx.every(Duration::from_millis(100));
+    while ticks.next().await.is_ok() {
+        compute(500);
+    }
     Ok(())
 }
 

@@ -9,6 +9,9 @@
 //! longer. A stream has room for one event: a newer event takes the place of an unread event. A
 //! viewer that reads nothing for the time of an answer loses its connection.
 
+#[cfg(test)]
+mod tests;
+
 use super::maker;
 use super::stream::{Join, Slot};
 use bytes::Bytes;

@@ -16,14 +16,14 @@ use std::net::Shutdown;
 use std::sync::Arc;
 use std::time::Duration;
 
-const ADDRESS: &str = "10.0.0.1:80";
+pub(super) const ADDRESS: &str = "10.0.0.1:80";
 
-const TOKEN: &str = "0123456789abcdef";
+pub(super) const TOKEN: &str = "0123456789abcdef";
 
 /// A request of a client that then waits for the end.
 const HEALTH: &str = "GET /healthz HTTP/1.1\r\nhost: 10.0.0.1\r\nconnection: close\r\n\r\n";
 
-const fn ms(millis: u64) -> Duration {
+pub(super) const fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
 }
 
@@ -32,7 +32,7 @@ fn access() -> Access {
 }
 
 /// Runs a test with an endpoint for the simulated scheduler. `server` is its PID.
-fn simulate(seeds: u64, faults: &Faults, test: impl Fn(&Rt<'_>, Pid)) {
+pub(super) fn simulate(seeds: u64, faults: &Faults, test: impl Fn(&Rt<'_>, Pid)) {
     within(seeds, faults, |rt| {
         let observed = Arc::new(Observed::default());
         observed.add(rt);

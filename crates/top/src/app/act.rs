@@ -138,6 +138,14 @@ impl App {
 pub(crate) fn sentence(wanted: &Wanted, acted: &Result<Acted, Fault>) -> String {
     let action = wanted.action;
     match acted {
+        Ok(Acted {
+            successor: Some(pid),
+            ..
+        }) => format!("{action}: {pid} is in its place"),
+        Ok(Acted {
+            stands: Some(false),
+            ..
+        }) => format!("{action}: the process stands still when its turn is over"),
         Ok(acted) => format!("{action}: asked of {}", acted.pid),
         Err(Fault::NotHere(why)) => format!("{action}: {why}"),
         Err(fault) => format!("{action}: {fault}"),

@@ -330,23 +330,23 @@ fn written<T: DeserializeOwned + Serialize>(answer: Value) -> Value {
 
 /// The members of objects that the script has from the browser or makes itself.
 const OWN: &str = "\
-    abort abs across activeElement add addEventListener ago altKey answer any append appendChild \
-    assign at axes background beginPath below blob body busy busyShare by canvas ceil cell \
-    children class classList className clear clearRect click clientWidth close closest colour \
-    column columns commandRate contains createElement createElementNS createObjectURL ctrlKey data \
-    dataset decades delete depth devicePixelRatio dim disabled documentElement down draw element \
-    enter entries EventSource exec failures fillRect fillStyle fillText filter find findIndex \
-    first firstChild flat flatMap floor focus font forEach format frame from fromEntries get \
-    getContext getElementById getPropertyValue globalAlpha has hash head headers height hidden \
-    history hover id idle includes indexOf info insertBefore isBad isFolded isHere isLog isNaN \
-    join json keep kept key keys lastChild later legend length line lineJoin lines lineTo \
-    lineWidth listen log log10 log2 lose map max maxWidth message metaKey min minWidth move moveTo \
-    newest next nextElementSibling nextSibling nothing now of offsetX ok open paddingLeft parse \
-    path patience period point points prepend preventDefault previous previousElementSibling push \
-    querySelectorAll question queue rate rates ready50 ready99 reduce remove removeAttribute \
-    replace replaceChildren replaceState reverse revokeObjectURL round row rows run scrollIntoView \
-    see seen series set setAttribute setTransform shape shares shift shown signal silences since \
-    size slice some sortedBy split sqrt start startsWith status step50 step99 stepRate stop stream \
-    streamAt stroke strokeStyle style tab tabIndex take tell textAlign textBaseline textContent \
-    texts timeout timerRate title to toFixed toggle toLocaleString trim values visibility when \
-    width";
+    abort abs across act activeElement add addEventListener ago altKey answer any append \
+    appendChild assign at axes background beginPath below blob body busy busyShare buttons by \
+    canvas ceil cell children class classList className clear clearRect click clientWidth close \
+    closest colour column columns commandRate confirm contains createElement createElementNS \
+    createObjectURL ctrlKey data dataset decades delete depth devicePixelRatio dim disabled \
+    documentElement down draw element end enter entries EventSource exec failures fillRect \
+    fillStyle fillText filter find findIndex first firstChild flat flatMap floor focus font \
+    forEach format frame from fromEntries get getContext getElementById getPropertyValue \
+    globalAlpha has hash head headers height hidden history hover id idle includes indexOf info \
+    insertBefore isBad isBusy isFolded isHere isLog isNaN join json keep kept key keys lastChild \
+    later legend length line lineJoin lines lineTo lineWidth listen log log10 log2 lose map max \
+    maxWidth message metaKey min minWidth move moveTo newest next nextElementSibling nextSibling \
+    nothing now of offsetX ok open paddingLeft parse path patience period point points prepend \
+    preventDefault previous previousElementSibling process push querySelectorAll question queue \
+    rate rates ready50 ready99 reduce remove removeAttribute replace replaceChildren replaceState \
+    reverse revokeObjectURL round row rows run said scrollIntoView see seen series set \
+    setAttribute setTransform shape shares shift showModal shown signal silences since size slice \
+    some sortedBy split sqrt start startsWith status step50 step99 stepRate stop stream streamAt \
+    stroke strokeStyle style tab tabIndex take tell textAlign textBaseline textContent texts \
+    timeout timerRate title to toFixed toggle toLocaleString trim values visibility when width";

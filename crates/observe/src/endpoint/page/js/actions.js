@@ -80,7 +80,12 @@ class Actions {
   }
 
   tell(title, acted) {
-    put(this.said, `${title}: asked of ${acted.pid}.`);
+    if (acted.successor) {
+      putChildren(this.said, `${title}: `, pidLink(acted.successor, acted.scheduler), " is in its place.");
+      return;
+    }
+    put(this.said, acted.stands === false
+      ? `${title}: the process stands still when its turn is over.` : `${title}: asked of ${acted.pid}.`);
   }
 }
 
