@@ -78,6 +78,9 @@ fn build(options: &Options) -> Result<Scheduler, BoxError> {
         .record(Recorder::new())
         .driver(Net::new()?)
         .quiet_failures();
+    if options.token.is_some() {
+        builder = builder.allow_interventions();
+    }
     if let Some(workers) = options.workers {
         builder = builder.workers(workers);
     }

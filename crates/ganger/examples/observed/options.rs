@@ -11,7 +11,7 @@ Opens a shop to look into, and serves its page.
   --workers NUMBER    of the scheduler; one for each processor unless said otherwise
   --sessions NUMBER   idle processes; 200 unless said otherwise
   --busy NUMBER       processes that compute a little ten times a second; none unless said otherwise
-  --token TOKEN       needs it, and lets the page cancel, terminate and suspend processes
+  --token TOKEN       needs it, and lets the page cancel, end and suspend processes
   --fault FAULT       begins with flood, deadlock, stuck or crash
   --for TIME          ends after 30s, 500ms or 2m
 ";

@@ -289,7 +289,10 @@ fn answers() -> Vec<Value> {
                 "limit": 1, "since_ns": 1
             }]
         }]})),
-        written::<Acted>(json!({"version": 1, "scheduler": 1, "pid": "", "action": "cancel"})),
+        written::<Acted>(
+            json!({"version": 1, "scheduler": 1, "pid": "", "action": "cancel", "stands": true,
+            "successor": ""}),
+        ),
         written::<Processes>(
             json!({"version": 1, "live": 1, "matched": 1, "processes": [{
                 "scheduler": 1, "pid": "", "state": "idle", "method": "", "type_name": "",
