@@ -83,10 +83,9 @@ function processes() {
   const rates = new Rates();
   let gone = new Map();
   let shown = new Map();
-  let shownLive = 0;
   // Of another list, no process has ended.
   const forget = () => {
-    [gone, shown, shownLive] = [new Map(), new Map(), 0];
+    [gone, shown] = [new Map(), new Map()];
   };
   const choose = (name, value) => {
     place.set(name, value);
@@ -152,14 +151,14 @@ function processes() {
       rates.take(list.processes);
       table.sortedBy(place.get("by") ?? "mailbox");
       const fresh = new Map(list.processes.map((it) => [processKey(it), it]));
-      // A process that has ended is shown in grey for a moment. Where the list is full, it may as
-      // well have been overtaken.
+      // A process that has ended is shown in grey for a moment. Where the list is full, others have
+      // overtaken most of those that are missing.
       const now = performance.now();
-      if (list.live < shownLive || list.processes.length < 25) {
+      if (list.processes.length < Number(place.get("top") ?? "25")) {
         for (const [key, it] of shown) if (!fresh.has(key)) gone.set(key, { it, until: now + ENDED_SHOWN_MS });
       }
       for (const [key, { until }] of gone) if (fresh.has(key) || until < now) gone.delete(key);
-      [shown, shownLive] = [fresh, list.live];
+      shown = fresh;
       const ended = [...gone.values()].map(({ it }) => ({ ...it, className: "ended" }));
       table.draw([...list.processes, ...ended]);
       const matched = list.matched === list.live ? "" : `, of which ${count(list.matched)} pass the filter`;
