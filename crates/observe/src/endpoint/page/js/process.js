@@ -77,7 +77,7 @@ function oneProcess() {
       actions.draw(it);
     },
     refused(error) {
-      put(ended, error.status === 404 ? `This process is not alive. ${error.message}` : error.message);
+      put(ended, error.status === 404 ? "This process is not alive. Below is what was seen of it last." : error.message);
       if (error.status === 404) actions.end();
     },
   };
