@@ -1,37 +1,24 @@
-//! What a person does to a process, where the program allows it.
-//!
-//! **Problem.** A key that ends a process must not be pressed by mistake, and the selection may
-//! move to another process while a person reads.
-//!
-//! **Protocol.**
-//! 1. The key `x` takes the process that is selected at that moment, and asks for an action. The
-//!    snapshots name the actions that the program allows; without one, a message says why.
-//! 2. A second key chooses. An action that ends the process has a second question, which `y` alone
-//!    answers.
-//! 3. The screen asks the program on a thread of its own, and says what the program answers.
+//! The actions on a process that are known here, and what is asked about them.
 
-use super::state::App;
-use super::view::View;
 use crate::fault::Fault;
-use crate::measure::{Key, Row};
+use crate::measure::Key;
 use ganger_observe::api::Acted;
-use ratatui::crossterm::event::KeyCode;
 
 /// An action with its key.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Action {
     /// As in the snapshots.
-    name: &'static str,
-    key: char,
+    pub(super) name: &'static str,
+    pub(super) key: char,
     /// Whether the process may end by it.
-    ends: bool,
+    pub(super) ends: bool,
 }
 
 const fn action(name: &'static str, key: char, ends: bool) -> Action {
     Action { name, key, ends }
 }
 
-const ACTIONS: [Action; 5] = [
+pub(super) const ACTIONS: [Action; 5] = [
     action("suspend", 's', false),
     action("resume", 'u', false),
     action("restart", 'r', true),
@@ -53,85 +40,6 @@ pub(crate) enum Asking {
 pub(crate) struct Wanted {
     pub(crate) action: &'static str,
     pub(crate) process: Key,
-}
-
-impl App {
-    /// The actions that the program allows, of those that are known here.
-    fn allowed(&self) -> impl Iterator<Item = &'static Action> {
-        let allowed = self.actions();
-        let is_allowed = |it: &&Action| allowed.iter().any(|name| name == it.name);
-        ACTIONS.iter().filter(is_allowed)
-    }
-
-    /// Begins with the selected process.
-    pub(super) fn ask_for_action(&mut self) {
-        let process = match self.view {
-            View::One => self.one.clone().filter(|_| !self.has_ended),
-            _ => self.selected(),
-        };
-        if self.allowed().next().is_none() {
-            self.say(
-                "this endpoint only reads: the program allows actions by Serve::allow_actions",
-            );
-        } else if let Some(process) = process {
-            self.asking = Some(Asking::Which(process));
-        } else {
-            self.say("no live process is selected: x acts on the selected process");
-        }
-    }
-
-    /// The answer of a person to the question.
-    pub(super) fn action_key(&mut self, code: KeyCode) -> Option<Wanted> {
-        let chosen = match self.asking.take()? {
-            Asking::Which(process) => {
-                let action = self.allowed().find(|it| code == KeyCode::Char(it.key));
-                let action = action?;
-                if action.ends {
-                    self.asking = Some(Asking::Sure(process, action));
-                    return None;
-                }
-                (process, action)
-            }
-            Asking::Sure(process, action) => match code {
-                KeyCode::Char('y') => (process, action),
-                _ => return None,
-            },
-        };
-        let (process, Action { name: action, .. }) = chosen;
-        self.say(format!("{action}: asks for it …"));
-        Some(Wanted { action, process })
-    }
-
-    /// The question, as text.
-    pub(crate) fn question(&self) -> Option<String> {
-        Some(match self.asking.as_ref()? {
-            Asking::Which(process) => {
-                let keys = self.allowed().map(|it| format!("{} {}", it.key, it.name));
-                let keys: Vec<_> = keys.collect();
-                format!(
-                    "{}:  {}  Esc leave it",
-                    self.title_of(process),
-                    keys.join("  ")
-                )
-            }
-            Asking::Sure(process, action) => {
-                let title = self.title_of(process);
-                format!("{} {title}?  y yes  any other key no", action.name)
-            }
-        })
-    }
-
-    /// The name and the PID of a process.
-    fn title_of(&self, process: &Key) -> String {
-        let rows = self.rows.all().iter().chain(&self.single);
-        let is_it = |it: &&Row| it.key() == *process;
-        let name = rows
-            .into_iter()
-            .find(is_it)
-            .and_then(|it| it.process.names.first());
-        let pid = &process.1;
-        name.map_or_else(|| pid.clone(), |name| format!("{name} {pid}"))
-    }
 }
 
 /// The message about an action that was asked for.

@@ -2,6 +2,7 @@
 //! asks.
 
 mod act;
+mod acting;
 mod edit;
 mod folds;
 mod keys;
