@@ -10,6 +10,7 @@ mod error;
     reason = "hyper's buffers are told what a read has filled"
 )]
 pub mod hyper;
+mod look;
 mod net;
 mod os;
 mod poller;
@@ -19,7 +20,8 @@ mod sockets;
 mod world;
 
 pub use commands::by_number::AnySocket;
-pub use net::Net;
+pub use look::{SocketKind, SocketLook, SocketWaiter};
+pub use net::{Net, open_sockets};
 #[cfg(unix)]
 pub use os::child::{Child, ChildStream};
 pub use os::fs;

@@ -105,6 +105,10 @@ impl SimNet {
         self.world.raise(signal.as_raw());
     }
 
+    pub(crate) fn reactor(&self) -> &Reactor {
+        &self.reactor
+    }
+
     /// The number of open sockets.
     #[must_use]
     pub fn sockets(&self) -> usize {

@@ -45,6 +45,8 @@ pub use life::{Life, LifeEvents, LifeFilter, LifeKind, life};
 pub use metrics::{Metrics, Publishing, publish};
 #[cfg(feature = "observer")]
 pub use observer::{By, Group, Head, Node, Observer, Top, Tree, Wait, Waits};
+#[cfg(feature = "serve")]
+pub use observer::{Socket, SocketKind, SocketWait, Sockets};
 #[cfg(feature = "profile")]
 pub use profile::{Profile, ProfileError};
 #[cfg(feature = "spans")]

@@ -47,7 +47,7 @@ pub mod internal {
     pub use crate::process::process_box::Unstarted;
     pub use crate::runtime::hash_key::HashKey;
     pub use crate::runtime::here::{choose, may_block};
-    pub use crate::runtime::lent_context::{LentWaker, is_process_waker};
+    pub use crate::runtime::lent_context::{LentWaker, is_process_waker, process_of};
 
     /// Promises checked while a scheduler runs.
     #[cfg(feature = "check")]

@@ -8,6 +8,7 @@
 //! waker of this wait owns the orphan. After the halt of the scheduler, a thread waits for it.
 
 use super::signal::{Notice, SignalKind};
+use crate::look::{About, SocketKind};
 use crate::poller::{Direction, Lent};
 use crate::reactor::{Reactor, WaiterSlot};
 use crate::sockets::socket::{IoSource, Socket};
@@ -307,6 +308,10 @@ impl IoSource for Exit {
             EndEvent::Signal(notice) => notice.lent(),
         })
     }
+
+    fn about(&self) -> About {
+        About::of(SocketKind::Child)
+    }
 }
 
 impl Drop for Exit {
@@ -366,6 +371,10 @@ impl Wake for Orphan {
 impl IoSource for Pipe {
     fn lent(&self) -> Option<Lent<'_>> {
         Some(self.file.as_fd())
+    }
+
+    fn about(&self) -> About {
+        About::of(SocketKind::Pipe)
     }
 }
 

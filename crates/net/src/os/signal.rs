@@ -3,6 +3,7 @@
 //! The action of a signal may do next to nothing: it writes a byte into a pair of sockets, whose
 //! other end is in the poller. If the pair is full, the signal has been written before.
 
+use crate::look::{About, SocketKind};
 use crate::poller::{Direction, Lent};
 use crate::reactor::Reactor;
 use crate::sockets::socket::{Close, Closer, IoSource, Socket};
@@ -182,6 +183,10 @@ impl IoSource for Raised {
             Self::System(notice) => Some(notice.lent()),
             Self::Simulated(_) => None,
         }
+    }
+
+    fn about(&self) -> About {
+        About::of(SocketKind::Signal)
     }
 
     fn watch(&self, id: u64) {

@@ -5,17 +5,21 @@ mod scheduled_io;
 mod timers;
 
 use crate::error;
+use crate::look::SocketLook;
 use crate::poller::{Deadline, Direction, Interest, IoEvent, Poller};
 use crate::world::World;
 use foldhash::HashMap;
+use ganger_sync::atomic::{AtomicU64, Ordering};
 use ganger_sync::sync::lock;
 use ganger_sync::{scoped, wake_all};
 use scheduled_io::Attempt;
 pub(crate) use scheduled_io::{End, ScheduledIo, Waiter, WaiterSlot};
 use std::cell::{Cell, RefCell};
+use std::collections::BinaryHeap;
 use std::io;
 use std::ptr;
-use std::sync::{Arc, Mutex};
+
+use std::sync::{Arc, Mutex, Weak};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 use timers::Timers;
@@ -24,6 +28,7 @@ pub(crate) struct Reactor {
     backend: Backend,
     timers: Timers,
     sockets: Mutex<Sockets>,
+    last_id: AtomicU64,
 }
 
 /// The makers of events.
@@ -36,12 +41,31 @@ enum Backend {
     Simulated(Arc<World>),
 }
 
+/// A socket of the network.
+struct Registered {
+    io: Arc<ScheduledIo>,
+    /// The same, for readers.
+    socket: Weak<dyn Look>,
+}
+
+/// A socket that readers look at.
+pub(crate) trait Look: Send + Sync {
+    /// What is known of it; none once it is closed.
+    fn look(&self) -> Option<SocketLook>;
+}
+
 #[derive(Default)]
 struct Sockets {
     /// By ids that are never used twice: a late event finds no other socket.
-    by_id: HashMap<u64, Arc<ScheduledIo>>,
-    last_id: u64,
+    by_id: HashMap<u64, Registered>,
     is_over: bool,
+}
+
+impl Sockets {
+    fn all(&self) -> Vec<Arc<ScheduledIo>> {
+        let all = self.by_id.values();
+        all.map(|it| Arc::clone(&it.io)).collect()
+    }
 }
 
 thread_local! {
@@ -79,6 +103,7 @@ impl Reactor {
             backend,
             timers,
             sockets: Mutex::default(),
+            last_id: AtomicU64::new(0),
         })
     }
 
@@ -133,22 +158,51 @@ impl Reactor {
         &self.timers
     }
 
-    /// Gives a new socket its id.
-    pub(crate) fn register(&self) -> io::Result<Arc<ScheduledIo>> {
+    /// The readiness of a new socket, with its id.
+    pub(crate) fn new_io(&self) -> Arc<ScheduledIo> {
+        // Ordering: Relaxed: only that no two sockets have the same id.
+        let id = self.last_id.fetch_add(1, Ordering::Relaxed) + 1;
+        Arc::new(ScheduledIo::new(id))
+    }
+
+    /// Takes a new socket in.
+    pub(crate) fn register(&self, io: &Arc<ScheduledIo>, socket: Weak<dyn Look>) -> io::Result<()> {
         let mut sockets = lock(&self.sockets);
         if sockets.is_over {
             return Err(error::halted());
         }
-        sockets.last_id += 1;
-        let id = sockets.last_id;
-        let io = Arc::new(ScheduledIo::new(id));
-        sockets.by_id.insert(id, Arc::clone(&io));
-        Ok(io)
+        let io = Arc::clone(io);
+        sockets.by_id.insert(io.id(), Registered { io, socket });
+        Ok(())
+    }
+
+    /// The sockets with ids above `after`, at most `most`, in the order of their ids, and how many
+    /// are open. O(open sockets).
+    pub(crate) fn look(&self, after: u64, most: usize) -> (Vec<SocketLook>, usize) {
+        let sockets = lock(&self.sockets);
+        let mut lowest = BinaryHeap::new();
+        for &id in sockets.by_id.keys().filter(|it| **it > after) {
+            if lowest.len() < most {
+                lowest.push(id);
+            } else if let Some(mut highest) = lowest.peek_mut()
+                && id < *highest
+            {
+                *highest = id;
+            }
+        }
+        let weak = |id| sockets.by_id.get(&id).map(|it| Weak::clone(&it.socket));
+        let lowest = lowest.into_sorted_vec();
+        let page: Vec<_> = lowest.into_iter().filter_map(weak).collect();
+        let open = sockets.by_id.len();
+        drop(sockets);
+        // The drop of a socket asks for the lock.
+        let look = |it: Weak<dyn Look>| it.upgrade()?.look();
+        (page.into_iter().filter_map(look).collect(), open)
     }
 
     pub(crate) fn deregister(&self, id: u64) {
-        let io = lock(&self.sockets).by_id.remove(&id);
-        drop(io);
+        let socket = lock(&self.sockets).by_id.remove(&id);
+        drop(socket);
     }
 
     /// Tries an operation when its direction may be ready, until it does not block. Returns the
@@ -243,8 +297,8 @@ impl Reactor {
         let mut wakers = Vec::with_capacity(events.len());
         let sockets = lock(&self.sockets);
         for event in events {
-            if let Some(io) = sockets.by_id.get(&event.id) {
-                io.set_ready(event, &mut wakers);
+            if let Some(socket) = sockets.by_id.get(&event.id) {
+                socket.io.set_ready(event, &mut wakers);
             }
         }
         drop(sockets);
@@ -267,7 +321,9 @@ impl Reactor {
     pub(crate) fn end_late(&self, expired: Vec<Deadline>) {
         let mut wakers = Vec::new();
         for deadline in expired {
-            let io = lock(&self.sockets).by_id.get(&deadline.id).cloned();
+            let sockets = lock(&self.sockets);
+            let io = sockets.by_id.get(&deadline.id).map(|it| Arc::clone(&it.io));
+            drop(sockets);
             if let Some(io) = io {
                 io.deadline_passed(&self.timers, deadline, &mut wakers);
             }
@@ -277,15 +333,15 @@ impl Reactor {
 
     /// Whether any operation waits.
     pub(crate) fn is_awaited(&self) -> bool {
-        let sockets: Vec<_> = lock(&self.sockets).by_id.values().cloned().collect();
-        sockets.iter().any(|io| io.is_awaited())
+        let all = lock(&self.sockets).all();
+        all.iter().any(|io| io.is_awaited())
     }
 
     /// The scheduler has halted: all operations fail from now on.
     pub(crate) fn halt(&self) {
         let mut sockets = lock(&self.sockets);
         sockets.is_over = true;
-        let all: Vec<_> = sockets.by_id.values().cloned().collect();
+        let all = sockets.all();
         drop(sockets);
         let mut wakers = Vec::new();
         for io in all {

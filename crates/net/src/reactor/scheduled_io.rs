@@ -26,7 +26,9 @@
 
 use super::timers::{NEVER, TimerKey, Timers};
 use crate::error;
+use crate::look::{MOST_WAITERS, SocketWaiter};
 use crate::poller::{Deadline, Direction, Interest, IoEvent};
+use ganger_sched::internal::process_of;
 use ganger_sync::sync::lock;
 use ganger_sync::wake_all;
 use std::io;
@@ -286,6 +288,22 @@ impl ScheduledIo {
     pub(crate) fn is_awaited(&self) -> bool {
         let state = lock(&self.state);
         state.read.is_awaited() || state.write.is_awaited()
+    }
+
+    /// The waiting operations, at most [`MOST_WAITERS`].
+    pub(crate) fn waiters(&self) -> Vec<SocketWaiter> {
+        let state = lock(&self.state);
+        let of = |direction, it: &DirectionState| {
+            let others = it.others.iter().map(|it| &it.1);
+            let waiter = |it| SocketWaiter::new(direction, process_of(it));
+            let all = it.owner.iter().chain(others).map(waiter);
+            all.take(MOST_WAITERS).collect::<Vec<_>>()
+        };
+        let mut waiters = of(Direction::Read, &state.read);
+        waiters.extend(of(Direction::Write, &state.write));
+        drop(state);
+        waiters.truncate(MOST_WAITERS);
+        waiters
     }
 
     /// The direction was not ready, unless it has become ready since this tick.

@@ -7,6 +7,7 @@
 
 use super::socket::{IoSource, Socket};
 use crate::error;
+use crate::look::{About, SocketKind};
 use crate::poller::{Direction, Interest, Lent};
 use ganger_proc_api::process_fn;
 use ganger_sched::internal::here;
@@ -21,6 +22,10 @@ struct Outcome<T>(Mutex<Option<io::Result<T>>>);
 impl<T: Send + 'static> IoSource for Outcome<T> {
     fn lent(&self) -> Option<Lent<'_>> {
         None
+    }
+
+    fn about(&self) -> About {
+        About::of(SocketKind::Call)
     }
 }
 

@@ -133,6 +133,7 @@ mod tests {
     use super::super::socket::{IoSource, Socket};
     use super::super::stream::Transport;
     use super::*;
+    use crate::look::{About, SocketKind};
     use crate::net::Net;
     use crate::poller::Lent;
     use ganger_sched::Scheduler;
@@ -151,11 +152,19 @@ mod tests {
         fn lent(&self) -> Option<Lent<'_>> {
             None
         }
+
+        fn about(&self) -> About {
+            About::of(SocketKind::Call)
+        }
     }
 
     impl IoSource for Accepted {
         fn lent(&self) -> Option<Lent<'_>> {
             None
+        }
+
+        fn about(&self) -> About {
+            About::of(SocketKind::Call)
         }
     }
 

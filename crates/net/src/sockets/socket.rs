@@ -2,8 +2,9 @@
 
 use super::gate::Permit;
 use crate::error;
+use crate::look::{About, SocketLook};
 use crate::poller::{Direction, Interest, Lent};
-use crate::reactor::{End, Reactor, ScheduledIo, Waiter, WaiterSlot};
+use crate::reactor::{End, Look, Reactor, ScheduledIo, Waiter, WaiterSlot};
 use ganger_sync::wake_all;
 use std::fmt;
 use std::future::poll_fn;
@@ -24,6 +25,9 @@ pub trait IoSource: Send + Sync + 'static {
 
     /// From now on, its close breaks the connection.
     fn abort(&self) {}
+
+    #[doc(hidden)]
+    fn about(&self) -> About;
 
     /// From now on, reports its events under this id, if the poller does not see them.
     fn watch(&self, id: u64) {
@@ -63,9 +67,11 @@ impl<S: IoSource> Socket<S> {
         };
         let socket = Arc::new(Self {
             reactor: Arc::clone(reactor),
-            io: reactor.register()?,
+            io: reactor.new_io(),
             open: RwLock::new(Some(open)),
         });
+        let shown: Weak<Self> = Arc::downgrade(&socket);
+        reactor.register(&socket.io, shown)?;
         socket.with(|source| {
             source.watch(socket.io.id());
             match source.lent() {
@@ -200,6 +206,19 @@ impl<S: IoSource> Socket<S> {
     pub(crate) fn set_deadline(&self, direction: Direction, within: Option<Duration>) {
         let timers = self.reactor.timers();
         self.io.set_deadline(timers, direction, within);
+    }
+}
+
+impl<S: IoSource> Look for Socket<S> {
+    fn look(&self) -> Option<SocketLook> {
+        let about = self.open().as_ref().map(|it| it.source.about())?;
+        Some(SocketLook {
+            id: self.io.id(),
+            kind: about.kind,
+            local: about.local,
+            peer: about.peer,
+            waiters: self.io.waiters(),
+        })
     }
 }
 

@@ -6,6 +6,7 @@ use super::names;
 use super::options::{self, Keepalive, TcpOptions};
 use super::socket::{IoSource, Socket};
 use super::stream::{Stream, Transport};
+use crate::look::{About, SocketKind};
 use crate::poller::{Direction, Lent};
 use crate::reactor::Reactor;
 use crate::world::{End, SimListening};
@@ -95,6 +96,14 @@ impl IoSource for Tcp {
         }
     }
 
+    fn about(&self) -> About {
+        About {
+            kind: SocketKind::Tcp,
+            local: text(of!(Kind, self, it => it.local_addr())),
+            peer: text(of!(Kind, self, it => it.peer_addr())),
+        }
+    }
+
     fn abort(&self) {
         match &self.0 {
             Kind::System(it) => {
@@ -110,6 +119,11 @@ impl IoSource for Tcp {
             end.watch(id);
         }
     }
+}
+
+/// The text of an address, if the system knows it.
+fn text(address: io::Result<SocketAddr>) -> Option<String> {
+    address.ok().map(|it| it.to_string())
 }
 
 impl Transport for Tcp {
@@ -153,6 +167,16 @@ impl IoSource for TcpListening {
         match &self.0 {
             ListenerKind::System(it) => Some(lend(it)),
             ListenerKind::Simulated(_) => None,
+        }
+    }
+
+    fn about(&self) -> About {
+        About {
+            local: match &self.0 {
+                ListenerKind::System(it) => text(it.local_addr()),
+                ListenerKind::Simulated(it) => Some(it.address().to_string()),
+            },
+            ..About::of(SocketKind::TcpListener)
         }
     }
 

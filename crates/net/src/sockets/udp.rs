@@ -2,6 +2,7 @@
 
 use super::address::ToAddress;
 use super::socket::{Close, Closer, IoSource, Socket};
+use crate::look::{About, SocketKind};
 use crate::poller::{Direction, Lent};
 use crate::reactor::Reactor;
 use crate::world::SimUdp;
@@ -33,6 +34,18 @@ impl IoSource for Udp {
             #[cfg(windows)]
             Self::System(it) => Some(it.as_socket()),
             Self::Simulated(_) => None,
+        }
+    }
+
+    fn about(&self) -> About {
+        let peer = match self {
+            Self::System(it) => it.peer_addr().ok(),
+            Self::Simulated(_) => None,
+        };
+        About {
+            kind: SocketKind::Udp,
+            local: self.local_addr().ok().map(|it| it.to_string()),
+            peer: peer.map(|it| it.to_string()),
         }
     }
 

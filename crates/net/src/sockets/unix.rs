@@ -3,6 +3,7 @@
 use super::listener::{BACKLOG, Listener, Listening};
 use super::socket::{IoSource, Socket};
 use super::stream::{Stream, Transport};
+use crate::look::{About, SocketKind};
 use crate::poller::{Direction, Lent};
 use crate::reactor::Reactor;
 use crate::world::{End, SimListening, Site};
@@ -43,11 +44,29 @@ impl IoSource for Unix {
         }
     }
 
+    fn about(&self) -> About {
+        let about = About::of(SocketKind::Unix);
+        match &self.0 {
+            Kind::System(it) => About {
+                local: text(it.local_addr()),
+                peer: text(it.peer_addr()),
+                ..about
+            },
+            Kind::Simulated(_) => about,
+        }
+    }
+
     fn watch(&self, id: u64) {
         if let Kind::Simulated(end) = &self.0 {
             end.watch(id);
         }
     }
+}
+
+/// The path of an address, if it has one.
+fn text(address: io::Result<SocketAddr>) -> Option<String> {
+    let path = address.ok()?.as_pathname()?.display().to_string();
+    Some(path)
 }
 
 impl Transport for Unix {
@@ -94,6 +113,17 @@ impl IoSource for UnixListening {
         match &self.0 {
             ListenerKind::System(it) => Some(it.as_fd()),
             ListenerKind::Simulated(_) => None,
+        }
+    }
+
+    fn about(&self) -> About {
+        let about = About::of(SocketKind::UnixListener);
+        match &self.0 {
+            ListenerKind::System(it) => About {
+                local: text(it.local_addr()),
+                ..about
+            },
+            ListenerKind::Simulated(_) => about,
         }
     }
 

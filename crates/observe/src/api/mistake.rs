@@ -13,6 +13,18 @@ pub enum QueryError {
     /// The number of processes is wrong.
     #[error("top={0:?} is no number from 1 to 1000: ask for the next ones by a narrower filter")]
     Top(String),
+    /// A parameter of a query for sockets has an unknown name.
+    #[error("no parameter of sockets is called {0:?}: use top, after and scheduler")]
+    UnknownOfSockets(String),
+    /// The number of sockets is wrong.
+    #[error("top={0:?} is no number from 1 to 1000: ask for the next ones by after=ID")]
+    SocketsTop(String),
+    /// The id of a socket is wrong.
+    #[error("after={0:?} is no number: give the id of the last socket that you have")]
+    After(String),
+    /// The id of a socket is there without its scheduler.
+    #[error("after is an id in one scheduler: add scheduler=NUMBER, the scheduler of that socket")]
+    AfterOfNone,
     /// The order is unknown.
     #[error("by={0:?} is no order: use mailbox, quiet, pid, steps, events, busy, growth or age")]
     By(String),

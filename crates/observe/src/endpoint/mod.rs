@@ -82,6 +82,7 @@ use std::time::Duration;
 /// | `/api/v1/waits` | [`Waits`]: see [`watch_waits`](Serve::watch_waits) |
 /// | `/api/v1/events` | server-sent events: a [`Snapshot`] a second, or `?every=` 250ms to 60s |
 /// | `/api/v1/letters` | [`Letters`] |
+/// | `/api/v1/sockets` | [`Sockets`], by a [`SocketsQuery`], of schedulers that `ganger-net` drives |
 /// | `/profile` | a file for pprof, or folded stacks, by the feature `profile` |
 /// | `/login` | takes the token, and gives a cookie for it |
 ///
@@ -105,6 +106,8 @@ use std::time::Duration;
 /// [`Tree`]: crate::api::Tree
 /// [`Waits`]: crate::api::Waits
 /// [`Letters`]: crate::api::Letters
+/// [`Sockets`]: crate::api::Sockets
+/// [`SocketsQuery`]: crate::api::SocketsQuery
 /// [`Acted`]: crate::api::Acted
 pub fn serve(address: impl ToSocketAddrs) -> Serve {
     Serve {

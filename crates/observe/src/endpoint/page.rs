@@ -15,7 +15,7 @@ const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;max-width:44rem;mar
                      input,button{font:inherit;padding:.3rem .6rem}";
 
 /// The paths, each with an example to follow and what is there.
-const PATHS: [(&str, &str, &str); 14] = [
+const PATHS: [(&str, &str, &str); 15] = [
     ("/healthz", "/healthz", "whether the program is alive"),
     (
         "/readyz",
@@ -75,6 +75,12 @@ const PATHS: [(&str, &str, &str); 14] = [
         "/api/v1/letters",
         "/api/v1/letters",
         "messages that no process has taken",
+    ),
+    (
+        "/api/v1/sockets",
+        "/api/v1/sockets",
+        "open sockets, with their addresses and the processes that wait on them: top=1 to 1000; \
+         scheduler=NUMBER; after=ID, with a scheduler, for the next page",
     ),
     (
         "/profile?seconds=5&hz=99&format=folded",

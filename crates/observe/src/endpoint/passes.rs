@@ -19,7 +19,7 @@
 use super::limits::{LONGEST_REST, PARTS_OF_A_PASS, PARTS_OF_ALL, PORTION, PORTION_TIME};
 use super::look::{List, Live, graphs};
 use super::observed::{Observed, Shown};
-use crate::api::ProcessesQuery;
+use crate::api::{ProcessesQuery, SocketsQuery};
 use crate::observer::{groups, tree, waits, watch_waits};
 use bytes::Bytes;
 use ganger_proc_api::{BoxError, Reply};
@@ -30,12 +30,14 @@ use serde::Serialize;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A question for an answer in JSON, which takes a look at all processes.
+/// A question for an answer in JSON, which takes a look at all processes or sockets.
 pub(super) enum Ask {
     /// For a list of processes.
     Processes(ProcessesQuery, Reply<Bytes>),
     /// For another view of all processes.
     View(View, Reply<Bytes>),
+    /// For a page of sockets.
+    Sockets(SocketsQuery, Reply<Bytes>),
 }
 
 /// A view of all processes without a query.
@@ -50,6 +52,7 @@ pub(super) enum View {
 #[derive(Default)]
 struct Asked {
     lists: Vec<(ProcessesQuery, List, Vec<Reply<Bytes>>)>,
+    sockets: Vec<(SocketsQuery, Vec<Reply<Bytes>>)>,
     groups: Views<Vec<(u64, groups::Collected)>>,
     tree: Views<Vec<(u64, tree::Collected)>>,
     waits: Views<Option<waits::Collected>>,
@@ -65,19 +68,25 @@ struct Views<C> {
 impl Ask {
     fn is_cancelled(&self) -> bool {
         match self {
-            Self::Processes(_, reply) | Self::View(_, reply) => reply.is_cancelled(),
+            Self::Processes(_, reply) | Self::View(_, reply) | Self::Sockets(_, reply) => {
+                reply.is_cancelled()
+            }
         }
     }
 }
 
 impl Asked {
     fn is_empty(&self) -> bool {
+        self.sockets.is_empty() && !self.is_of_processes()
+    }
+
+    fn is_of_processes(&self) -> bool {
         let views = [
             &self.groups.replies,
             &self.tree.replies,
             &self.waits.replies,
         ];
-        self.lists.is_empty() && views.iter().all(|it| it.is_empty())
+        !self.lists.is_empty() || views.iter().any(|it| !it.is_empty())
     }
 
     fn add(&mut self, ask: Ask) {
@@ -88,6 +97,13 @@ impl Asked {
             Ask::View(View::Groups, reply) => self.groups.replies.push(reply),
             Ask::View(View::Tree, reply) => self.tree.replies.push(reply),
             Ask::View(View::Waits, reply) => self.waits.replies.push(reply),
+            Ask::Sockets(query, reply) => {
+                let same = self.sockets.iter_mut().find(|it| it.0 == query);
+                match same {
+                    Some((_, replies)) => replies.push(reply),
+                    None => self.sockets.push((query, vec![reply])),
+                }
+            }
             Ask::Processes(query, reply) => {
                 let same = self.lists.iter_mut().find(|it| it.0 == query);
                 if let Some((_, _, replies)) = same {
@@ -146,6 +162,10 @@ impl Asked {
             reply_all(replies, &list.finish(schedulers))?;
             cx.yield_now().await;
         }
+        for (query, replies) in self.sockets {
+            reply_all(replies, &graphs::sockets(schedulers, &query))?;
+            cx.yield_now().await;
+        }
         let Views { made, replies } = self.groups;
         if !replies.is_empty() {
             reply_all(replies, &graphs::groups(made))?;
@@ -201,7 +221,10 @@ pub(super) async fn run(
         }
         let schedulers = observed.schedulers();
         asked.begin(&schedulers, own);
-        let taken = pass(&cx, &schedulers, |at, it| asked.see(at, it)).await;
+        let taken = match asked.is_of_processes() {
+            true => pass(&cx, &schedulers, |at, it| asked.see(at, it)).await,
+            false => Duration::ZERO,
+        };
         let watched = watching.as_ref().map_or(Duration::ZERO, Watched::length);
         asked.answer(&cx, &schedulers, watched).await?;
         // A dropped scheduler gives its memory back.

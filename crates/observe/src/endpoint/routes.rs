@@ -11,7 +11,7 @@ use super::profile;
 use super::site::{Site, no_scheduler};
 use super::{actions, events, maker, passes, process, traces, windows};
 use crate::alarms::Board;
-use crate::api::{Action, ProcessesQuery, read_period};
+use crate::api::{Action, ProcessesQuery, SocketsQuery, read_period};
 use ganger_proc_api::TypedCommand;
 use ganger_sched::{Handle, Observe};
 use ganger_task::Cx;
@@ -41,6 +41,7 @@ enum Route<'a> {
     View(View),
     Events,
     Letters,
+    Sockets,
     Profile,
     Trace,
 }
@@ -61,6 +62,7 @@ impl<'a> Route<'a> {
             "/api/v1/waits" => Self::View(View::Waits),
             "/api/v1/events" => Self::Events,
             "/api/v1/letters" => Self::Letters,
+            "/api/v1/sockets" => Self::Sockets,
             "/profile" => Self::Profile,
             "/trace" => Self::Trace,
             _ => {
@@ -239,6 +241,12 @@ async fn without_body(
             let question = site
                 .passes
                 .call(move |reply| passes::Ask::View(view, reply));
+            Ok(answer::json_bytes(ask(cx, MAKE, question).await?))
+        }
+        Route::Sockets => {
+            let query: SocketsQuery = query.parse().map_err(bad)?;
+            site.check_number(query.scheduler)?;
+            let question = (site.passes).call(|reply| passes::Ask::Sockets(query, reply));
             Ok(answer::json_bytes(ask(cx, MAKE, question).await?))
         }
         Route::Events => stream(site, query),

@@ -11,11 +11,15 @@
 //! core at most, and the program goes on.
 
 pub(crate) mod groups;
+#[cfg(feature = "serve")]
+pub(crate) mod sockets;
 mod top;
 pub(crate) mod tree;
 pub(crate) mod waits;
 
 pub use groups::Group;
+#[cfg(feature = "serve")]
+pub use sockets::{Socket, SocketKind, SocketWait, Sockets};
 pub use top::{By, Top};
 pub use tree::{Node, Tree};
 pub use waits::{Head, Wait, Waits};

@@ -4,6 +4,7 @@
 use crate::api::handle::Handle;
 use crate::api::process_handle::Address;
 use crate::runtime::cell::ProcessCell;
+use crate::runtime::driver::Driver;
 use crate::runtime::lent_context::LentWaker;
 use ganger_proc_api::Context;
 use std::any::Any;
@@ -33,6 +34,10 @@ pub trait HandleInternals {
     /// Whether a process may wait for an event of the driver.
     #[must_use]
     fn waits_for_driver(&self) -> bool;
+
+    /// The driver, if it is of that type.
+    #[must_use]
+    fn driver<D: Driver>(&self) -> Option<&D>;
 }
 
 impl HandleInternals for Handle {
@@ -55,6 +60,12 @@ impl HandleInternals for Handle {
     fn waits_for_driver(&self) -> bool {
         let driven = self.shared.timing.driven.as_ref();
         driven.is_some_and(|it| it.is_awaited())
+    }
+
+    fn driver<D: Driver>(&self) -> Option<&D> {
+        let driven = self.shared.timing.driven.as_ref()?;
+        let driver: &dyn Any = &*driven.driver;
+        driver.downcast_ref()
     }
 }
 

@@ -5,6 +5,7 @@
 use crate::base::contain::contain;
 use crate::handlers::commands::CommandRegistry;
 use crate::queues::waiter::Waiter;
+use std::any::Any;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,7 +14,7 @@ use std::time::Duration;
 ///
 /// An idle thread of the scheduler waits in the driver, one thread at a time. While all threads are
 /// busy they poll the driver now and then.
-pub trait Driver: Send + Sync + 'static {
+pub trait Driver: Any + Send + Sync {
     /// The scheduler is built. Called once, before all else; the driver registers handlers of its
     /// commands here.
     fn attach(&self, commands: &CommandRegistry) {

@@ -1,7 +1,7 @@
 //! A process's context and its waker, lent to the process's own code.
 
 use crate::runtime::cell::{ProcessCell, Task};
-use ganger_proc_api::Context;
+use ganger_proc_api::{Context, Pid};
 use std::fmt;
 use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
@@ -73,6 +73,19 @@ pub fn is_process_waker(waker: &Waker) -> bool {
     ptr::eq(waker.vtable(), &raw const PROCESS_WAKER)
 }
 
+/// The process that this waker wakes, with the number of its scheduler; none for the waker of
+/// anything else.
+#[must_use]
+pub fn process_of(waker: &Waker) -> Option<(Pid, u64)> {
+    if !is_process_waker(waker) {
+        return None;
+    }
+    // SAFETY: a waker with this table has a pointer of `into_waker`, and its reference to the cell
+    // lasts as long as the borrow of the waker.
+    let cell = unsafe { &*waker.data().cast::<ProcessCell>() };
+    Some((cell.pid(), cell.shared.number))
+}
+
 /// The waker of a process, for its step: a clone counts a reference to the process, this does not.
 pub struct LentWaker<'a> {
     waker: ManuallyDrop<Waker>,
@@ -128,5 +141,19 @@ mod tests {
         let handle = scheduler.spawn(process).expect("it is not stopping");
         assert!(handle.wait().take::<bool>().expect("its outcome"));
         assert!(!is_process_waker(Waker::noop()));
+    }
+
+    #[test]
+    fn a_waker_knows_its_process_and_scheduler() {
+        let scheduler = Scheduler::start_default().expect("it starts");
+        let process = process_fn(|ctx, _, out| {
+            out.done(process_of(&ctx.waker()));
+            Ok(())
+        });
+        let handle = scheduler.spawn(process).expect("it is not stopping");
+        let of_process = Some((handle.pid(), scheduler.number()));
+        let found = handle.wait().take::<Option<(Pid, u64)>>();
+        assert_eq!(found.expect("its outcome"), of_process);
+        assert_eq!(process_of(Waker::noop()), None);
     }
 }

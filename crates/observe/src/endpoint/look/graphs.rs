@@ -1,8 +1,11 @@
-//! Groups, the tree and waits, as the API has them.
+//! Groups, the tree, waits and sockets, as the API has them.
 
 use super::one::state;
 use super::{count, nanos};
-use crate::api::{Group, Groups, Head, Tree, TreeNode, VERSION, WaitFor, Waits};
+use crate::api::{
+    Group, Groups, Head, Socket, SocketWait, Sockets, SocketsQuery, Tree, TreeNode, VERSION,
+    WaitFor, Waits,
+};
 use crate::endpoint::observed::Shown;
 use crate::observer::{self, groups, tree, waits};
 use ganger_wait::watch::Party;
@@ -71,6 +74,62 @@ pub(in crate::endpoint) fn tree(schedulers: &[Shown], all: Vec<(u64, tree::Colle
     whole
 }
 
+/// A page of the sockets of the schedulers that the query asks for.
+pub(in crate::endpoint) fn sockets(schedulers: &[Shown], query: &SocketsQuery) -> Sockets {
+    let mut page = Sockets {
+        version: VERSION,
+        open: 0,
+        driven: Vec::new(),
+        sockets: Vec::new(),
+    };
+    let is_asked = |it: &&Shown| query.scheduler.is_none_or(|number| number == it.number);
+    for shown in schedulers.iter().filter(is_asked) {
+        let most = query.top as usize - page.sockets.len();
+        let Some(found) = observer::sockets::sockets(&shown.handle, query.after, most) else {
+            continue;
+        };
+        page.open += count(found.open);
+        page.driven.push(shown.number);
+        let socket = |it| socket(schedulers, shown.number, it);
+        page.sockets.extend(found.sockets.into_iter().map(socket));
+    }
+    page
+}
+
+fn socket(schedulers: &[Shown], scheduler: u64, socket: observer::Socket) -> Socket {
+    let wait = |it: observer::SocketWait| SocketWait {
+        is_write: it.is_write,
+        pid: it.process.map(|it| it.to_string()),
+        scheduler: it.process.and_then(|it| Some(of(schedulers, &it)?.number)),
+        name: it.process.and_then(|it| party_name(schedulers, &it)),
+        since_ns: it.since.map(nanos),
+    };
+    Socket {
+        scheduler,
+        id: socket.id,
+        kind: socket.kind.to_string(),
+        local: socket.local,
+        peer: socket.peer,
+        waits: socket.waits.into_iter().map(wait).collect(),
+    }
+}
+
+/// The scheduler of a process.
+fn of<'a>(schedulers: &'a [Shown], party: &Party) -> Option<&'a Shown> {
+    let Party::Process(_, number) = party else {
+        return None;
+    };
+    schedulers.iter().find(|it| it.handle.number() == *number)
+}
+
+/// The name or type of a process.
+fn party_name(schedulers: &[Shown], party: &Party) -> Option<String> {
+    match party {
+        Party::Process(pid, _) => waits::name_of(&of(schedulers, party)?.handle, *pid),
+        Party::Thread(_) => None,
+    }
+}
+
 /// The waits of the program.
 pub(in crate::endpoint) fn waits(
     schedulers: &[Shown],
@@ -78,17 +137,8 @@ pub(in crate::endpoint) fn waits(
     watched: Duration,
 ) -> Waits {
     let graph = collected.finish();
-    let of = |party: &Party| -> Option<&Shown> {
-        let Party::Process(_, number) = party else {
-            return None;
-        };
-        schedulers.iter().find(|it| it.handle.number() == *number)
-    };
-    let number = |party: &Party| of(party).map(|it| it.number);
-    let name = |party: &Party| match party {
-        Party::Process(pid, _) => waits::name_of(&of(party)?.handle, *pid),
-        Party::Thread(_) => None,
-    };
+    let number = |party: &Party| of(schedulers, party).map(|it| it.number);
+    let name = |party: &Party| party_name(schedulers, party);
     let wait = |it: observer::Wait| WaitFor {
         scheduler: number(&it.waiter),
         waiter: it.waiter.to_string(),
