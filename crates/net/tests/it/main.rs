@@ -12,6 +12,7 @@ mod ends;
 #[cfg(all(feature = "hyper", unix))]
 mod hyper;
 mod incoming;
+mod looks;
 mod options;
 #[cfg(unix)]
 mod signals;

@@ -10,6 +10,8 @@
 //! schedulers. Each question sees each process, and equal questions share an answer. A process
 //! without a place in an answer costs no memory.
 //!
+//! A page of sockets takes no look at processes, but its questions wait for the same moments.
+//!
 //! **Pace.** Between two portions of a pass it rests for nine times as long as a portion takes: a
 //! pass takes a tenth of a core at most, and other requests have their turns. Behind a pass it
 //! rests until passes have taken a fiftieth of a core, or for two seconds. Later questions wait for
@@ -24,6 +26,7 @@ use crate::observer::{groups, tree, waits, watch_waits};
 use bytes::Bytes;
 use ganger_proc_api::{BoxError, Reply};
 use ganger_sched::ContextExt as _;
+use ganger_sched::internal::here;
 use ganger_task::Cx;
 use ganger_wait::watch::{self, Watching};
 use serde::Serialize;
@@ -152,6 +155,22 @@ impl Asked {
         }
     }
 
+    /// Answers the questions for sockets. Returns the time that it has taken.
+    async fn answer_sockets<M: Send + 'static>(
+        &mut self,
+        cx: &Cx<M>,
+        schedulers: &[Shown],
+    ) -> Result<Duration, BoxError> {
+        let mut taken = Duration::ZERO;
+        for (query, replies) in self.sockets.drain(..) {
+            let begun = here::now();
+            reply_all(replies, &graphs::sockets(schedulers, &query))?;
+            taken += here::now() - begun;
+            cx.yield_now().await;
+        }
+        Ok(taken)
+    }
+
     async fn answer<M: Send + 'static>(
         self,
         cx: &Cx<M>,
@@ -160,10 +179,6 @@ impl Asked {
     ) -> Result<(), BoxError> {
         for (_, list, replies) in self.lists {
             reply_all(replies, &list.finish(schedulers))?;
-            cx.yield_now().await;
-        }
-        for (query, replies) in self.sockets {
-            reply_all(replies, &graphs::sockets(schedulers, &query))?;
             cx.yield_now().await;
         }
         let Views { made, replies } = self.groups;
@@ -221,10 +236,10 @@ pub(super) async fn run(
         }
         let schedulers = observed.schedulers();
         asked.begin(&schedulers, own);
-        let taken = match asked.is_of_processes() {
-            true => pass(&cx, &schedulers, |at, it| asked.see(at, it)).await,
-            false => Duration::ZERO,
-        };
+        let mut taken = asked.answer_sockets(&cx, &schedulers).await?;
+        if asked.is_of_processes() {
+            taken += pass(&cx, &schedulers, |at, it| asked.see(at, it)).await;
+        }
         let watched = watching.as_ref().map_or(Duration::ZERO, Watched::length);
         asked.answer(&cx, &schedulers, watched).await?;
         // A dropped scheduler gives its memory back.

@@ -14,6 +14,7 @@ mod observed;
 mod profile;
 mod queries;
 mod query_checker;
+mod sockets;
 mod stuck;
 pub(crate) mod support;
 mod traces;
