@@ -12,6 +12,7 @@ mod error;
 pub mod hyper;
 mod look;
 mod net;
+mod open;
 mod os;
 mod poller;
 mod reactor;
@@ -21,7 +22,8 @@ mod world;
 
 pub use commands::by_number::AnySocket;
 pub use look::{SocketKind, SocketLook, SocketWaiter};
-pub use net::{Net, open_sockets};
+pub use net::Net;
+pub use open::open_sockets;
 #[cfg(unix)]
 pub use os::child::{Child, ChildStream};
 pub use os::fs;

@@ -1,13 +1,12 @@
 //! What is known of the open sockets of a network: for crates that show them to people.
 //!
-//! **Problem.** A reader asks which sockets are open, and which process waits on each. A socket that
-//! kept its addresses and its waiters by name would pay for readers that never come.
+//! **Problem.** A reader asks which sockets are open, and which process waits on each. A socket
+//! that kept its addresses and its waiters by name would pay for readers that never come.
 //!
 //! **Protocol.** The network has a weak reference to each socket. A reader takes those of a page,
 //! by their ids, under the lock of the network; then it asks each socket: the system for its
 //! addresses, and the wakers that its operations have left for their processes.
 
-use crate::poller::Direction;
 use ganger_proc_api::Pid;
 use std::fmt;
 
@@ -36,18 +35,10 @@ pub struct SocketLook {
 pub struct SocketWaiter {
     /// Whether it waits for room to write; otherwise it waits for something to read, or to accept.
     pub is_write: bool,
-    /// Its process, with the number of its scheduler ([`Handle::number`](ganger_sched::Handle::number)). `None` where the waker
-    /// is not that of a process: of a command, or of a future in a set of futures.
+    /// Its process, with the number of its scheduler: see
+    /// [`Handle::number`](ganger_sched::Handle::number). `None` where the waker is not that of a
+    /// process: of a command, or of a future in a set of futures.
     pub process: Option<(Pid, u64)>,
-}
-
-impl SocketWaiter {
-    pub(crate) fn new(direction: Direction, process: Option<(Pid, u64)>) -> Self {
-        Self {
-            is_write: direction == Direction::Write,
-            process,
-        }
-    }
 }
 
 /// The kinds of sockets, and of what waits as they do.

@@ -71,8 +71,8 @@ const MODEL: [&str; 9] = [
     "play threads",
 ];
 
-const NET: [&str; 9] = [
-    "error",
+const NET: [&str; 10] = [
+    "error look",
     "poller",
     "world",
     "reactor",
@@ -81,6 +81,7 @@ const NET: [&str; 9] = [
     "commands hyper",
     "net",
     "sim",
+    "open",
 ];
 
 const OS: [&str; 2] = ["linux other pinning sampler", "backtraces no_backtraces"];

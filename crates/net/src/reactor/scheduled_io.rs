@@ -295,7 +295,10 @@ impl ScheduledIo {
         let state = lock(&self.state);
         let of = |direction, it: &DirectionState| {
             let others = it.others.iter().map(|it| &it.1);
-            let waiter = |it| SocketWaiter::new(direction, process_of(it));
+            let waiter = |it| SocketWaiter {
+                is_write: direction == Direction::Write,
+                process: process_of(it),
+            };
             let all = it.owner.iter().chain(others).map(waiter);
             all.take(MOST_WAITERS).collect::<Vec<_>>()
         };
