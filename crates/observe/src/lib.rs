@@ -53,6 +53,6 @@ pub use profile::{Profile, ProfileError};
 pub use spans::{StepSpans, Steps, trace_steps};
 #[cfg(feature = "observer")]
 pub use {
-    ganger_sched::{LifeChange, LifeEvent, mark},
+    ganger_sched::{LifeChange, LifeEvent, SupervisorChange, mark},
     recording::NotRecording,
 };

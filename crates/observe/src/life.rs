@@ -4,7 +4,7 @@
 //! sessions, or counts crashes by tenant. A worker that ends a process must not wait for it.
 //!
 //! **Protocol.** Without a subscriber the scheduler reads a count and goes on. With one, the thread
-//! that starts, upgrades or ends a process offers the event to each subscriber whose filter it
+//! that starts, upgrades or ends a process, and a supervisor in its step, offers the event to each subscriber whose filter it
 //! passes. A subscriber has a queue with a bound. An event for a full queue is lost, and counted.
 //! So no worker waits for a subscriber: subscribers share a lock that workers take for reading,
 //! and that is taken for writing only while a subscription begins or ends.
@@ -164,6 +164,8 @@ pub enum LifeKind {
     Ended,
     /// Ends by a failure, a panic or a failed upgrade.
     Failed,
+    /// States of supervisors: up, restarts of children with their causes, gave up, stops.
+    Supervisor,
 }
 
 impl LifeKind {
@@ -174,6 +176,7 @@ impl LifeKind {
             Self::Upgraded => *change == LifeChange::Upgraded,
             Self::Restarted => *change == LifeChange::Restarted,
             Self::Ended => matches!(change, LifeChange::Ended(_)),
+            Self::Supervisor => matches!(change, LifeChange::Supervisor(_)),
             Self::Failed => matches!(
                 change,
                 LifeChange::Ended(Failed(_) | Panicked(_) | UpgradeFailed(_))

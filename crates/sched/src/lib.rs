@@ -121,7 +121,7 @@ pub use progress::report::{NotStarted, StopError, StopReport};
 pub use progress::stopped::StoppedProcess;
 pub use reports::dead_letters::{DeadLetter, DeadLetters, DeadReason};
 pub use reports::failures::{Failure, FailureReport};
-pub use reports::life::{LifeChange, LifeEvent, LifeWatch};
+pub use reports::life::{LifeChange, LifeEvent, LifeWatch, SupervisorChange};
 pub use reports::long_steps::{LongStep, LongStepKind};
 pub use runtime::driver::Driver;
 #[cfg(feature = "observe")]

@@ -1,6 +1,8 @@
 //! The lives of processes, as subscribers see them.
 
-use ganger_observe::{Life, LifeChange, LifeEvent, LifeEvents, LifeFilter, LifeKind, life};
+use ganger_observe::{
+    Life, LifeChange, LifeEvent, LifeEvents, LifeFilter, LifeKind, SupervisorChange, life,
+};
 use ganger_proc_api::{
     Context, ExitCause, Pid, Process, StepOutput, UpgradeRequest, actor_fn, process_fn,
 };
@@ -213,4 +215,116 @@ fn upgrades_and_restarts_in_place_are_told() {
     let event = events.recv_timeout(PATIENCE).expect("a restart");
     let expected = (address.pid(), LifeChange::Restarted);
     assert_eq!((event.pid, event.change), expected);
+}
+
+/// The states of supervisors that come next, with the methods' PIDs left out.
+fn states(events: &LifeEvents, count: usize) -> Vec<(Pid, SupervisorChange)> {
+    let next = |_| {
+        let event = events.recv_timeout(PATIENCE).expect("an event");
+        match event.change {
+            LifeChange::Supervisor(state) => (event.pid, *state),
+            other => panic!("{other:?}"),
+        }
+    };
+    (0..count).map(next).collect()
+}
+
+// pins: V17
+#[test]
+fn supervisors_tell_of_children_that_start_again_and_why_and_of_their_own_end() {
+    let builder = Scheduler::builder().workers(1).quiet_failures();
+    let scheduler = life(builder).start().unwrap();
+    let lives = Life::of(&scheduler).unwrap();
+    let events = lives.subscribe(LifeFilter::all().kind(LifeKind::Supervisor), 100);
+    let all = lives.subscribe(LifeFilter::all(), 100);
+    let root = Supervisor::one_for_one().label("root");
+    let root = root.intensity(1, Duration::from_secs(60));
+    let root = root.child("steady", || process_fn(|_, _, _| Ok(())));
+    let root = root.child("fails", || process_fn(|_, _, _| Err("no luck".into())));
+    let root = root.start(&scheduler).unwrap();
+    let (child, cause): (std::sync::Arc<str>, _) = ("fails".into(), "no luck".into());
+    let restarts = SupervisorChange::Restarts {
+        child: child.clone(),
+        cause: ExitCause::Failed(cause),
+    };
+    let gave_up = SupervisorChange::GaveUp {
+        child,
+        cause: "failed: no luck".into(),
+    };
+    let expected = [SupervisorChange::Up, restarts, gave_up].map(|it| (root.pid(), it));
+    assert_eq!(states(&events, 3), expected);
+    drop(root.wait_end());
+    // Its own start comes behind `Up`, and its end last.
+    let of_root = all.try_iter().filter(|it| it.pid == root.pid());
+    let order: Vec<_> = of_root
+        .map(|it| std::mem::discriminant(&it.change))
+        .collect();
+    let state = std::mem::discriminant(&LifeChange::Supervisor(Box::new(SupervisorChange::Up)));
+    let started = std::mem::discriminant(&LifeChange::Started);
+    let ended = std::mem::discriminant(&LifeChange::Ended(ExitCause::Done));
+    assert_eq!(order, [state, started, state, state, ended]);
+    assert_eq!(events.try_recv().map(|it| it.change), None);
+}
+
+// pins: V17
+#[test]
+fn a_supervisor_tells_once_that_it_stops_also_below_another() {
+    let scheduler = life(Scheduler::builder().workers(1)).start().unwrap();
+    let lives = Life::of(&scheduler).unwrap();
+    let events = lives.subscribe(LifeFilter::all().kind(LifeKind::Supervisor), 100);
+    let below = || {
+        let below = Supervisor::one_for_all().label("below");
+        below.child("idle", || process_fn(|_, _, _| Ok(())))
+    };
+    let root = Supervisor::one_for_one()
+        .label("root")
+        .child("below", below);
+    let root = root.start(&scheduler).unwrap();
+    let up = states(&events, 2);
+    let (below, top) = (up[0].0, up[1].0);
+    assert_eq!(up, [below, top].map(|it| (it, SupervisorChange::Up)));
+    assert_eq!(top, root.pid());
+    scheduler.stop(PATIENCE).unwrap();
+    // A supervisor stops its children before it ends.
+    let stops = [top, below].map(|it| (it, SupervisorChange::Stops));
+    assert_eq!(states(&events, 2), stops);
+    assert_eq!(events.try_recv().map(|it| it.change), None);
+}
+
+// pins: V17
+#[test]
+fn a_child_whose_start_fails_and_one_that_is_replaced_start_again_with_a_cause() {
+    let scheduler = life(Scheduler::builder().workers(1).quiet_failures());
+    let scheduler = scheduler.start().unwrap();
+    let lives = Life::of(&scheduler).unwrap();
+    let events = lives.subscribe(LifeFilter::all().kind(LifeKind::Supervisor), 100);
+    let starts = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    // Runs at first, and fails; its second start fails; the third one stays.
+    let flaky = move || -> Result<Box<dyn Process>, ganger_proc_api::BoxError> {
+        // Ordering: Relaxed: a count alone.
+        match starts.fetch_add(1, Ordering::Relaxed) {
+            0 => Ok(Box::new(fails())),
+            1 => Err("not now".into()),
+            _ => Ok(Box::new(process_fn(|_, _, _| Ok(())))),
+        }
+    };
+    let root = Supervisor::one_for_all().label("root");
+    let root = root.child("idle", || process_fn(|_, _, _| Ok(())));
+    let root = root.child("flaky", flaky).start(&scheduler).unwrap();
+    let seen = states(&events, 4);
+    let of = |child: &str| -> Vec<ExitCause> {
+        let cause = |it: &(Pid, SupervisorChange)| match &it.1 {
+            SupervisorChange::Restarts { child: of, cause } if **of == *child => {
+                Some(cause.clone())
+            }
+            _ => None,
+        };
+        seen.iter().filter_map(cause).collect()
+    };
+    let text = |text: &str| ExitCause::Failed(text.into());
+    assert_eq!(of("flaky"), [text("no luck"), text("not now")]);
+    let [ExitCause::Cancelled(_)] = &*of("idle") else {
+        panic!("{seen:?}");
+    };
+    assert_eq!(seen[0], (root.pid(), SupervisorChange::Up));
 }

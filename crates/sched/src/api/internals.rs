@@ -3,6 +3,7 @@
 
 use crate::api::handle::Handle;
 use crate::api::process_handle::Address;
+use crate::reports::life::LifeChange;
 use crate::runtime::cell::ProcessCell;
 use crate::runtime::driver::Driver;
 use crate::runtime::lent_context::LentWaker;
@@ -81,6 +82,10 @@ pub trait ContextInternals {
     /// has stated a type.
     fn incarnation_begun(&self);
 
+    /// Tells the watch of lives, if that wants changes at the moment, that this process has changed.
+    /// The process is in its step or `init`.
+    fn tell_life(&self, change: impl FnOnce() -> LifeChange);
+
     /// The process's waker, without a counted reference to the process; `None` without a scheduler.
     fn lent_waker(&self) -> Option<LentWaker<'_>>;
 
@@ -99,6 +104,15 @@ impl ContextInternals for Context {
     fn incarnation_begun(&self) {
         if let Some(task) = self.backend_ref::<ProcessCell>() {
             task.accepts.settle();
+        }
+    }
+
+    fn tell_life(&self, change: impl FnOnce() -> LifeChange) {
+        let is_wanted = |it: &ProcessCell| it.shared.tells_life();
+        if self.backend_ref::<ProcessCell>().is_some_and(is_wanted)
+            && let Some(task) = self.backend::<ProcessCell>()
+        {
+            task.shared.tell_life(&task, change);
         }
     }
 

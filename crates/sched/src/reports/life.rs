@@ -16,6 +16,35 @@ pub enum LifeChange {
     Restarted,
     /// The process has ended for this cause. Its PID is gone.
     Ended(ExitCause),
+    /// It is a supervisor, and its state has changed.
+    Supervisor(Box<SupervisorChange>),
+}
+
+/// A change in the state of a supervisor.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SupervisorChange {
+    /// All its first children have been started. Its own start follows.
+    Up,
+    /// A child has ended, or has failed to start, and is going to be started again: at once, or
+    /// after the wait of its back-off.
+    Restarts {
+        /// The name of the child.
+        child: Arc<str>,
+        /// Its last end; of a start that has failed, the text of the error.
+        cause: ExitCause,
+    },
+    /// Its children have failed too often, or a first start has failed. It stops the others, and
+    /// then ends with a failure.
+    GaveUp {
+        /// The name of the child that failed last.
+        child: Arc<str>,
+        /// The last failure.
+        cause: Arc<str>,
+    },
+    /// It stops its children, and then ends: it was asked to, or its significant children have
+    /// ended.
+    Stops,
 }
 
 /// A change in the life of a process, and the process at this moment.

@@ -33,8 +33,8 @@ use ganger_proc_api::{
     BoxError, CancelReason, Context, Event, Events, ExitCause, ExitNotice, Pid, Process, Reply,
     StepOutput, StepResult, SubmitError, SubmitErrorKind, Symbol, Tag,
 };
-use ganger_sched::internal::AddressInternals as _;
-use ganger_sched::{ContextExt, Instant, WeakHandle};
+use ganger_sched::internal::{AddressInternals as _, ContextInternals as _};
+use ganger_sched::{ContextExt, Instant, LifeChange, SupervisorChange, WeakHandle};
 use ganger_sync::sync::Mutex;
 use ganger_time::Timers;
 use std::collections::BTreeMap;
@@ -68,6 +68,8 @@ pub(crate) struct Driver {
     stopping: Vec<Reply<Vec<String>>>,
     /// The supervisor is stopping, and has refused the callers that waited for starts.
     has_refused: bool,
+    /// The supervisor is stopping, and has told so.
+    has_told: bool,
 }
 
 /// How a child has failed.
@@ -135,6 +137,7 @@ impl Driver {
             orphaned: Vec::new(),
             stopping: Vec::new(),
             has_refused: false,
+            has_told: false,
         })
     }
 
@@ -186,10 +189,16 @@ impl Driver {
             self.start(ctx, id);
             if let Some(Failure::NotStarted(error)) = self.failure.take() {
                 let child = self.name(id);
+                let cause = error.to_string().into();
+                tell(ctx, || SupervisorChange::GaveUp {
+                    child: Arc::clone(&child),
+                    cause,
+                });
                 return Err(SuperviseError::NotStarted { child, error }.into());
             }
         }
         self.plan.run();
+        tell(ctx, || SupervisorChange::Up);
         Ok(())
     }
 
@@ -213,9 +222,10 @@ impl Driver {
         let gone = |it: &mut (_, _, Arc<View>)| !it.2.has_orphans(|| ctx.waker());
         for (id, how, _) in self.orphaned.extract_if(.., gone).collect::<Vec<_>>() {
             self.plan.ended(id, how, self.timers.now());
-            self.has_ended(id);
+            self.has_ended(ctx, id);
         }
         while let Some(act) = self.plan.next(self.timers.now()) {
+            self.tell_stop(ctx);
             match act {
                 Act::Start(id) => self.start(ctx, id),
                 Act::Cancel(id, by) => self.cancel(ctx, id, by),
@@ -232,6 +242,7 @@ impl Driver {
             }
         }
         self.refuse_starts();
+        self.tell_stop(ctx);
         let due = self.plan.due();
         if due != self.armed {
             out.cancel(DUE);
@@ -269,12 +280,8 @@ impl Driver {
                 Ok(())
             }
             Verdict::GaveUp(id) | Verdict::NotStarted(id) => {
-                let child = self.name(id);
-                let cause = match self.failure.take() {
-                    Some(failure) => failure.to_string(),
-                    None => "it ended".into(),
-                };
-                let cause = cause.into();
+                let (child, cause) = (self.name(id), self.failure_text());
+                let cause = (*cause).into();
                 Err(SuperviseError::GaveUp { child, cause }.into())
             }
         }
@@ -374,7 +381,10 @@ impl Driver {
                 }
                 self.orphaned.push((id, Ended::Failed, below));
             }
-            _ => self.plan.not_started(id, self.timers.now()),
+            _ => {
+                self.plan.not_started(id, self.timers.now());
+                self.tell_restart(ctx, id, || ExitCause::Failed(error.to_string().into()));
+            }
         }
         self.answer_not_started(id, &error);
         self.failure = Some(Failure::NotStarted(error));
@@ -450,15 +460,52 @@ impl Driver {
             }
             _ => {
                 self.plan.ended(id, how, self.timers.now());
-                self.has_ended(id);
+                self.has_ended(ctx, id);
             }
         }
     }
 
     /// The child and its orphans have ended.
-    fn has_ended(&mut self, id: ChildId) {
+    fn has_ended(&mut self, ctx: &Context, id: ChildId) {
         self.answer_ends(id);
         self.show(id);
+        self.tell_restart(ctx, id, || {
+            self.view.last_of(id).unwrap_or(ExitCause::NotFound)
+        });
+    }
+
+    /// Tells that the child is going to start again, if it is.
+    fn tell_restart(&self, ctx: &Context, id: ChildId, cause: impl FnOnce() -> ExitCause) {
+        if self.plan.is_due(id) && !self.plan.is_stopping() && !self.plan.is_starting() {
+            tell(ctx, || SupervisorChange::Restarts {
+                child: self.name(id),
+                cause: cause(),
+            });
+        }
+    }
+
+    /// Tells once that the supervisor stops, and why.
+    fn tell_stop(&mut self, ctx: &Context) {
+        if self.has_told {
+            return;
+        }
+        let Some(verdict) = self.plan.verdict() else {
+            return;
+        };
+        self.has_told = true;
+        tell(ctx, || match verdict {
+            Verdict::Stopped | Verdict::Finished => SupervisorChange::Stops,
+            Verdict::GaveUp(id) | Verdict::NotStarted(id) => SupervisorChange::GaveUp {
+                child: self.name(id),
+                cause: self.failure_text(),
+            },
+        });
+    }
+
+    /// The text of the last failure.
+    fn failure_text(&self) -> Arc<str> {
+        let text = self.failure.as_ref().map(ToString::to_string);
+        text.map_or_else(|| "it ended".into(), Into::into)
     }
 
     fn report_crash(&self, id: ChildId, notice: &ExitNotice) {
@@ -470,6 +517,11 @@ impl Driver {
         });
         (self.view).tell_of_failure(id, notice.pid, &notice.cause);
     }
+}
+
+/// Tells subscribers to lives of a change of this supervisor.
+fn tell(ctx: &Context, change: impl FnOnce() -> SupervisorChange) {
+    ctx.tell_life(|| LifeChange::Supervisor(Box::new(change())));
 }
 
 /// The result of a start, with the view of the child if it is a supervisor.

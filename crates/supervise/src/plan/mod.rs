@@ -217,6 +217,14 @@ impl Plan {
         }
     }
 
+    /// Why the supervisor stops, while it does.
+    pub(crate) fn verdict(&self) -> Option<Verdict> {
+        match self.mode {
+            Mode::Stops(verdict) => Some(verdict),
+            _ => None,
+        }
+    }
+
     pub(crate) fn state(&self, id: ChildId) -> Option<State> {
         self.children.get(&id).map(|child| child.state)
     }

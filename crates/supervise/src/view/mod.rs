@@ -385,6 +385,11 @@ impl View {
         (inner.entries.get(&id)).map_or_else(|| "".into(), |it| Arc::clone(&it.name))
     }
 
+    /// The last end of a child.
+    pub(crate) fn last_of(&self, id: ChildId) -> Option<ExitCause> {
+        lock(&self.inner).entries.get(&id)?.last.clone()
+    }
+
     /// Tells the user of a failure.
     pub(crate) fn tell_of_failure(&self, id: ChildId, pid: Pid, cause: &ExitCause) {
         let Some(on_failure) = self.on_failure.get() else {
