@@ -11,7 +11,7 @@ mod cycles;
 mod questions;
 
 pub use cycles::{cycle_places, cycles};
-pub use questions::{Asked, asked_by, asks, awaits};
+pub use questions::{Asked, asked_by, asks, awaits, awaits_beside, awaits_by};
 
 use ganger_proc_api::Pid;
 use ganger_sync::scoped;

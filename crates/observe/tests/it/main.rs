@@ -10,6 +10,8 @@ mod dumps;
 #[cfg(feature = "serve")]
 mod endpoint;
 #[cfg(feature = "observer")]
+mod exits;
+#[cfg(feature = "observer")]
 mod interventions;
 #[cfg(feature = "observer")]
 mod life;

@@ -5,6 +5,7 @@ use crate::process::exit_slot::Abandoned;
 use crate::process::process_box::ProcessBox;
 use crate::progress::report::NotStarted;
 use crate::runtime::cell::Task;
+use crate::runtime::local::own_process;
 use crate::runtime::shared::Shared;
 use crate::send::lots::{self, SendAllError};
 use crate::submit::Birth;
@@ -263,8 +264,10 @@ impl<M> ProcessHandle<M> {
         if !self.is_finished() {
             refuse_to_wait_in_driver();
         }
+        let task = &self.address.task;
+        let _asked = watch::awaits(END, (task.pid(), task.shared.number));
         // SAFETY: this is the handle.
-        let reason = unsafe { self.address.task.wait_for_end(Some(timeout)) };
+        let reason = unsafe { task.wait_for_end(Some(timeout)) };
         reason.ok_or(self)
     }
 }
@@ -286,8 +289,33 @@ impl<M> Future for ProcessHandle<M> {
     type Output = ExitReason;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<ExitReason> {
+        if watch::is_on() && !self.is_finished() {
+            let waker = self.watched(context.waker());
+            // SAFETY: as below.
+            return unsafe { self.address.task.poll_end(&Context::from_waker(&waker)) };
+        }
         // SAFETY: this is the only handle, and `&mut` excludes other uses.
         unsafe { self.address.task.poll_end(context) }
+    }
+}
+
+impl<M> ProcessHandle<M> {
+    /// The waker, which lets watchers know that its process waits for the end of this one. A handle
+    /// may live on when its process waits for it no longer: so the wait holds until the next turn
+    /// of its process alone.
+    #[cold]
+    #[inline(never)]
+    fn watched(&self, waker: &Waker) -> Waker {
+        let waiter = own_process().map(|waiter| {
+            let turn = waiter.about.turn_mark();
+            (waiter, turn)
+        });
+        let holds = move || {
+            let is_of = |(waiter, turn): &(Task, u32)| waiter.about.turn_mark() == *turn;
+            waiter.as_ref().is_none_or(is_of)
+        };
+        let task = &self.address.task;
+        watch::awaits_by(waker, END, (task.pid(), task.shared.number), holds)
     }
 }
 

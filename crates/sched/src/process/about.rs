@@ -78,6 +78,13 @@ impl About {
         (ran & 1 == 1).then(|| u64::from(before) << UNIT)
     }
 
+    /// A mark of the last turn: turns that began more than half a millisecond apart have different
+    /// marks.
+    pub(crate) fn turn_mark(&self) -> u32 {
+        // Ordering: Relaxed: see the module.
+        self.ran.load(Ordering::Relaxed)
+    }
+
     /// Notes the kind of the process's end.
     #[inline(always)]
     pub(crate) fn end(&self, kind: EndKind) {

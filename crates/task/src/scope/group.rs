@@ -5,6 +5,7 @@ use crate::cx::Cx;
 use crate::error::{ChildLost, is_cancelled, text};
 use crate::process::process;
 use ganger_proc_api::{BoxError, Pid, SubmitError};
+use ganger_wait::watch::{self, Asked, END};
 use std::collections::VecDeque;
 use std::fmt;
 use std::future::poll_fn;
@@ -148,11 +149,18 @@ fn poll_next<T>(
 pub struct ScopedTask<T> {
     pid: Pid,
     results: Group<T>,
+    /// The wait as watchers know it, from its first poll on.
+    asked: Asked,
 }
 
 impl<T> ScopedTask<T> {
     pub(crate) fn new(pid: Pid, results: Group<T>) -> Self {
-        Self { pid, results }
+        let asked = Asked::default();
+        Self {
+            pid,
+            results,
+            asked,
+        }
     }
 
     /// The child's PID.
@@ -168,10 +176,17 @@ impl<T> Future for ScopedTask<T> {
     type Output = Result<T, ChildLost>;
 
     fn poll(self: Pin<&mut Self>, context: &mut task::Context<'_>) -> Poll<Self::Output> {
-        poll_next(&self.results.results, context).map(|result| match result {
+        let this = self.get_mut();
+        let polled = poll_next(&this.results.results, context).map(|result| match result {
             Some(result) => result,
             None => panic!("the result has been taken: a future is polled until it is ready"),
-        })
+        });
+        if polled.is_ready() {
+            this.asked = Asked::default();
+        } else if watch::is_on() && this.asked.is_empty() {
+            this.asked = watch::awaits_beside(END, this.pid);
+        }
+        polled
     }
 }
 

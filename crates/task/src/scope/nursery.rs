@@ -23,6 +23,7 @@ use ganger_proc_api::{
     BoxError, CancelReason, Context, ExitCause, Payloads, Pid, Process, SubmitError,
     SubmitErrorKind, Tag,
 };
+use ganger_wait::watch::{self, Asked, END};
 use std::fmt;
 use std::future::poll_fn;
 use std::mem;
@@ -134,6 +135,7 @@ impl<M: Send + 'static> Cx<M> {
             .await
         };
         lock(&nursery.scope.family).is_closed = true;
+        let mut asked = Vec::new();
         poll_fn(|context| {
             nursery.heed(cancelled.as_mut(), context);
             loop {
@@ -143,7 +145,10 @@ impl<M: Send + 'static> Cx<M> {
                 let ended = match nursery.poll_ended(context) {
                     Poll::Ready(Some(ended)) => ended,
                     Poll::Ready(None) => return Poll::Ready(()),
-                    Poll::Pending => return Poll::Pending,
+                    Poll::Pending => {
+                        nursery.let_watchers_know(&mut asked);
+                        return Poll::Pending;
+                    }
                 };
                 // The child's own error says more than its loss.
                 let is_open = match &result {
@@ -191,6 +196,20 @@ impl Nursery {
         {
             self.cancel = Some(reason);
             self.cancel();
+        }
+    }
+
+    /// Lets watchers know the children that the end of the scope waits for, the first
+    /// [`MOST_KNOWN`] of them.
+    fn let_watchers_know(&self, asked: &mut Vec<Asked>) {
+        asked.clear();
+        if watch::is_on() {
+            let family = lock(&self.scope.family);
+            let alive = family.children.iter().flatten().take(MOST_KNOWN);
+            let children: Vec<_> = alive.map(|it| it.pid).collect();
+            drop(family);
+            let wait = |pid| watch::awaits_beside(END, pid);
+            asked.extend(children.into_iter().map(wait));
         }
     }
 
@@ -272,6 +291,9 @@ impl Drop for Nursery {
         }
     }
 }
+
+/// So many children of a scope that ends are known to watchers.
+const MOST_KNOWN: usize = 16;
 
 /// Why children of a scope are cancelled.
 const OVER: &str = "its scope has ended";

@@ -8,6 +8,7 @@ use ganger_proc_api::SubmitError;
 use ganger_proc_api::{Context, ExitCause, MonitorError, Pid, Tag};
 #[cfg(feature = "sched")]
 use ganger_sched::{Address, ContextExt, Spawner};
+use ganger_wait::watch::{self, Asked, END};
 use std::fmt;
 use std::pin::Pin;
 use std::task::{self, Poll};
@@ -20,6 +21,8 @@ pub struct ExitWait {
     target: Pid,
     state: Result<Option<Tag>, MonitorError>,
     mark: Mark,
+    /// The wait as watchers know it, from its first poll on.
+    asked: Asked,
 }
 
 impl ExitWait {
@@ -36,6 +39,7 @@ impl ExitWait {
             target,
             state: state.map(|()| Some(tag)),
             mark: Mark::default(),
+            asked: Asked::default(),
         }
     }
 
@@ -55,6 +59,7 @@ impl ExitWait {
             target: ctx.pid(),
             state: Ok(Some(tag)),
             mark: Mark::default(),
+            asked: Asked::default(),
         };
         let child = start(ctx.monitored(tag))?;
         monitor.target = child.pid();
@@ -96,7 +101,10 @@ impl Future for ExitWait {
             Ok(None) => panic!("the monitor is over: a future is polled until it is ready"),
             Err(error) => return Poll::Ready(Err(WaitError::Monitor(error))),
         };
-        step::poll_with(this.task, |step| {
+        if watch::is_on() && this.asked.is_empty() {
+            this.asked = watch::awaits_beside(END, this.target);
+        }
+        let polled = step::poll_with(this.task, |step| {
             let waker = step.foreign(context.waker());
             // As an answer, the notice is taken also when the budget is spent.
             let result = match (step.waits.take(tag, waker), step.cancelled().cloned()) {
@@ -112,7 +120,11 @@ impl Future for ExitWait {
             };
             step.spend();
             Poll::Ready(result)
-        })
+        });
+        if polled.is_ready() {
+            this.asked = Asked::default();
+        }
+        polled
     }
 }
 

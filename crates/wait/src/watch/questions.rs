@@ -18,6 +18,7 @@ use ganger_proc_api::{CommandError, Completer, CompletionSink, EndCall, Payload,
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::task::{Wake, Waker};
 use std::thread::{self, ThreadId};
 use std::time::Duration;
 
@@ -53,12 +54,25 @@ struct Question {
     begin: u64,
     /// The receiver of the answer, and its token; `None` if the asker keeps the question.
     asker: Option<(Arc<dyn CompletionSink>, u64)>,
+    /// Whether the wait of a waker is still its party's; `None` where that is so until the drop.
+    holds: Option<Holds>,
     is_answered: AtomicBool,
 }
+
+/// Says whether a wait is still there.
+type Holds = Box<dyn Fn() -> bool + Send + Sync>;
 
 /// Keeps a question known until it is dropped. Empty without a watcher.
 #[derive(Default)]
 pub struct Asked(#[allow(dead_code, reason = "it is dropped")] Option<Arc<Question>>);
+
+impl Asked {
+    /// Whether nothing is kept known.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_none()
+    }
+}
 
 impl std::fmt::Debug for Asked {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -78,6 +92,53 @@ pub fn asks(of: (Pid, u64)) -> Asked {
 #[inline]
 pub fn awaits(kind: &'static str, of: (Pid, u64)) -> Asked {
     Asked(is_on().then(|| Question::begin(kind, party(), of, None)))
+}
+
+/// As [`awaits`], for a process of the same scheduler as the process that this thread works for.
+/// Empty for a thread outside of all processes.
+#[inline]
+pub fn awaits_beside(kind: &'static str, pid: Pid) -> Asked {
+    if !is_on() {
+        return Asked(None);
+    }
+    match party() {
+        of @ Party::Process(_, scheduler) => {
+            Asked(Some(Question::begin(kind, of, (pid, scheduler), None)))
+        }
+        Party::Thread(_) => Asked(None),
+    }
+}
+
+/// As [`awaits`], until the returned waker is dropped, and as long as `holds` says so. The waker
+/// wakes what `waker` does. For a wait whose future may live on without being polled.
+#[must_use]
+pub fn awaits_by(
+    waker: &Waker,
+    kind: &'static str,
+    of: (Pid, u64),
+    holds: impl Fn() -> bool + Send + Sync + 'static,
+) -> Waker {
+    let question = Question::new(kind, party(), of, None, Some(Box::new(holds)));
+    let question = question.list();
+    let waker = waker.clone();
+    Waker::from(Arc::new(Noted { waker, question }))
+}
+
+/// A waker with the question that is known as long as it is there.
+struct Noted {
+    waker: Waker,
+    #[allow(dead_code, reason = "it is dropped")]
+    question: Arc<Question>,
+}
+
+impl Wake for Noted {
+    fn wake(self: Arc<Self>) {
+        self.waker.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        self.waker.wake_by_ref();
+    }
 }
 
 /// Notes a question of the completer's process to the process `of`. The returned completer
@@ -103,7 +164,17 @@ impl Question {
         of: (Pid, u64),
         asker: Option<(Arc<dyn CompletionSink>, u64)>,
     ) -> Arc<Self> {
-        let question = Arc::new(Self {
+        Self::new(kind, party, of, asker, None).list()
+    }
+
+    fn new(
+        kind: &'static str,
+        party: Party,
+        of: (Pid, u64),
+        asker: Option<(Arc<dyn CompletionSink>, u64)>,
+        holds: Option<Holds>,
+    ) -> Self {
+        Self {
             kind,
             party,
             of,
@@ -111,8 +182,14 @@ impl Question {
             on: thread::current().id(),
             begin: super::begins(),
             asker,
+            holds,
             is_answered: AtomicBool::new(false),
-        });
+        }
+    }
+
+    /// Puts it into the list of its thread.
+    fn list(self) -> Arc<Self> {
+        let question = Arc::new(self);
         let mut list = lock(own());
         let questions = &mut list.questions;
         if questions.len() == questions.capacity() {
@@ -132,6 +209,9 @@ impl Question {
     /// Returns whether the answer is wanted and still missing.
     fn is_open(&self) -> bool {
         let is_wanted = |(sink, token): &(Arc<dyn CompletionSink>, u64)| !sink.is_cancelled(*token);
+        if self.holds.as_ref().is_some_and(|holds| !holds()) {
+            return false;
+        }
         // Ordering: Relaxed: the watcher may miss an answer of this moment.
         !self.is_answered.load(Ordering::Relaxed) && self.asker.as_ref().is_none_or(is_wanted)
     }
@@ -321,6 +401,39 @@ mod tests {
         let end = format!("{me:?} waits for the end of {}", pid(3));
         assert_eq!(lines, [room, end]);
         drop(waits);
+        assert!(watching.own_waits().is_empty());
+    }
+
+    #[test]
+    fn a_wait_of_a_waker_lasts_as_long_as_the_waker_and_holds() {
+        struct Woken(AtomicBool);
+        impl Wake for Woken {
+            fn wake(self: Arc<Self>) {
+                // Ordering: Relaxed, because only this thread uses the flag.
+                self.0.store(true, Ordering::Relaxed);
+            }
+        }
+        let watching = watching();
+        let (woken, holds) = (
+            Arc::new(Woken(AtomicBool::new(false))),
+            Arc::new(AtomicBool::new(true)),
+        );
+        let waker = Waker::from(Arc::clone(&woken));
+        let held = Arc::clone(&holds);
+        // Ordering: Relaxed, here and below, because only this thread uses the flags.
+        let is_held = move || held.load(Ordering::Relaxed);
+        let noted = awaits_by(&waker, crate::watch::END, (pid(2), 1), is_held);
+        let other = noted.clone();
+        assert_eq!(watching.own_waits()[0].owners, [Party::Process(pid(2), 1)]);
+        holds.store(false, Ordering::Relaxed);
+        assert!(watching.own_waits().is_empty());
+        holds.store(true, Ordering::Relaxed);
+        drop(noted);
+        assert_eq!(watching.own_waits().len(), 1);
+        other.wake();
+        assert!(woken.0.load(Ordering::Relaxed) && watching.own_waits().is_empty());
+        // A thread is in no scheduler.
+        let _none = awaits_beside(crate::watch::END, pid(2));
         assert!(watching.own_waits().is_empty());
     }
 

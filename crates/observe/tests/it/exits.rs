@@ -1,0 +1,186 @@
+//! Waits for the ends of processes, as edges of the graph of waits.
+
+use ganger_lock::Mutex;
+use ganger_observe::{Observer, Party, Wait, Waits};
+use ganger_proc_api::{BoxError, Pid};
+use ganger_sched::{Observe, ProcessHandle, Scheduler};
+use ganger_task::Cx;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, channel};
+use std::time::{Duration, Instant};
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A scheduler with a host of its own: all tests of this program see each other's waits.
+fn observed(host: &str) -> (Scheduler, Observer) {
+    let builder = Scheduler::builder().workers(2).host(host);
+    let scheduler = builder.observe(Observe::Counts).start().unwrap();
+    let observer = Observer::of(&scheduler).watch_waits().in_haste();
+    (scheduler, observer)
+}
+
+/// The waits, once the cycle of these processes is among them.
+fn cycle_of(observer: &Observer, of: &[Pid]) -> Vec<(&'static str, Pid, Vec<Party>)> {
+    let end = Instant::now() + PATIENCE;
+    loop {
+        let seen = observer.waits();
+        for cycle in &seen.cycles {
+            let waits = cycle.iter().map(|at| &seen.waits[*at]);
+            let shown = waits.filter_map(|it| match it.waiter {
+                Party::Process(pid, _) => Some((it.kind, pid, it.parties.clone())),
+                Party::Thread(_) => None,
+            });
+            let shown: Vec<_> = shown.collect();
+            if of.iter().all(|pid| shown.iter().any(|it| it.1 == *pid)) {
+                assert_eq!(shown.len(), of.len(), "{seen:?}");
+                return shown;
+            }
+        }
+        assert!(Instant::now() < end, "{seen:?}");
+        std::thread::yield_now();
+    }
+}
+
+/// A task that gets a handle, and awaits it.
+fn awaits_handle(scheduler: &Scheduler) -> (ProcessHandle, std::sync::mpsc::Sender<ProcessHandle>) {
+    let (sender, receiver) = channel::<ProcessHandle>();
+    let task = scheduler.spawn(async move |cx: Cx| {
+        let handle = take(&cx, receiver).await?;
+        drop(handle.await);
+        Ok(())
+    });
+    (task.unwrap(), sender)
+}
+
+async fn take<T>(cx: &Cx, receiver: Receiver<T>) -> Result<T, BoxError> {
+    loop {
+        match receiver.try_recv() {
+            Ok(it) => return Ok(it),
+            Err(_) => cx.yield_now().await,
+        }
+    }
+}
+
+// pins: V10
+#[test]
+fn two_tasks_that_await_each_others_handles_are_one_named_cycle() {
+    let (scheduler, observer) = observed("exits-handles");
+    let ((one, to_one), (two, to_two)) = (awaits_handle(&scheduler), awaits_handle(&scheduler));
+    let pids = [one.pid(), two.pid()];
+    to_one.send(two).unwrap();
+    to_two.send(one).unwrap();
+    let cycle = cycle_of(&observer, &pids);
+    for (kind, pid, parties) in cycle {
+        let other = pids.into_iter().find(|it| *it != pid).unwrap();
+        assert_eq!(kind, "exit");
+        assert_eq!(parties, [Party::Process(other, scheduler.number())]);
+    }
+    scheduler.terminate(pids[0]).unwrap();
+    let end = Instant::now() + PATIENCE;
+    while scheduler.stats().live > 0 {
+        assert!(Instant::now() < end);
+        std::thread::yield_now();
+    }
+    let is_left = |it: &Wait| it.waiter.to_string().contains("exits-handles");
+    assert!(!observer.waits().waits.iter().any(is_left));
+}
+
+// pins: V10
+#[test]
+fn a_lock_a_monitor_and_a_scope_are_in_cycles_over_an_end() {
+    let (scheduler, observer) = observed("exits-others");
+    // The first has the lock and waits for the end of the second, which waits for the lock.
+    let lock = Arc::new(Mutex::new(()));
+    let wanted = Arc::clone(&lock);
+    let (has, told) = channel();
+    let (to_first, second) = channel::<Pid>();
+    let first = scheduler.spawn(async move |cx: Cx| {
+        let _guard = lock.lock().await;
+        has.send(())?;
+        let second = take(&cx, second).await?;
+        cx.monitor(second).await?;
+        Ok(())
+    });
+    told.recv().unwrap();
+    let second = scheduler.spawn(async move |_: Cx| {
+        drop(wanted.lock().await);
+        Ok(())
+    });
+    let pids = [first.unwrap().pid(), second.unwrap().pid()];
+    to_first.send(pids[1]).unwrap();
+    let mut kinds: Vec<_> = cycle_of(&observer, &pids).iter().map(|it| it.0).collect();
+    kinds.sort_unstable();
+    assert_eq!(kinds, ["exit", "mutex"]);
+    // A scope waits for its child, which waits for the end of the scope's task.
+    for awaits_child in [true, false] {
+        let (child_is, child) = channel();
+        let parent = scheduler.spawn(async move |cx: Cx| {
+            let own = cx.pid();
+            let scope = cx.scope(async |scope| {
+                let child = scope.spawn(async move |cx: Cx| {
+                    cx.monitor(own).await?;
+                    Ok(())
+                })?;
+                child_is.send(child.pid())?;
+                if awaits_child {
+                    child.await?;
+                }
+                Ok(())
+            });
+            scope.await
+        });
+        let pids = [parent.unwrap().pid(), child.recv().unwrap()];
+        let cycle = cycle_of(&observer, &pids);
+        assert!(cycle.iter().all(|it| it.0 == "exit"), "{cycle:?}");
+    }
+}
+
+// pins: V10
+#[test]
+fn a_handle_that_is_polled_no_longer_is_no_wait() {
+    let (scheduler, observer) = observed("exits-left");
+    let idle = scheduler.spawn(async |cx: Cx| {
+        cx.sleep(Duration::from_hours(1)).await?;
+        Ok(())
+    });
+    let mut idle = idle.unwrap();
+    let (past, is_past) = channel();
+    let (go_on, may) = channel::<()>();
+    let of = idle.pid();
+    let task = scheduler.spawn(async move |cx: Cx| {
+        let waited = cx.timeout(Duration::from_millis(20), &mut idle).await;
+        assert!(waited.is_err());
+        past.send(())?;
+        take(&cx, may).await?;
+        cx.sleep(Duration::from_hours(1)).await?;
+        drop(idle);
+        Ok(())
+    });
+    let task = task.unwrap().pid();
+    let waits = |seen: &Waits| {
+        let party = Party::Process(of, scheduler.number());
+        seen.waits.iter().any(|it| it.parties.contains(&party))
+    };
+    let end = Instant::now() + PATIENCE;
+    while !waits(&observer.waits()) {
+        assert!(Instant::now() < end);
+        std::thread::yield_now();
+    }
+    is_past.recv().unwrap();
+    go_on.send(()).unwrap();
+    // The handle is there still, with the waker of the task.
+    while observer
+        .waits()
+        .waits
+        .iter()
+        .filter(|it| it.kind == "sleep")
+        .count()
+        < 2
+    {
+        assert!(Instant::now() < end);
+        std::thread::yield_now();
+    }
+    let seen = observer.waits();
+    assert!(!waits(&seen), "{seen:?}");
+    assert!(scheduler.process(task).is_some());
+}
