@@ -4,10 +4,11 @@
 //! sessions, or counts crashes by tenant. A worker that ends a process must not wait for it.
 //!
 //! **Protocol.** Without a subscriber the scheduler reads a count and goes on. With one, the thread
-//! that starts, upgrades or ends a process, and a supervisor in its step, offers the event to each subscriber whose filter it
-//! passes. A subscriber has a queue with a bound. An event for a full queue is lost, and counted.
-//! So no worker waits for a subscriber: subscribers share a lock that workers take for reading,
-//! and that is taken for writing only while a subscription begins or ends.
+//! that starts, upgrades or ends a process offers the event to each subscriber whose filter it
+//! passes, and a supervisor does so in its step. A subscriber has a queue with a bound. An event
+//! for a full queue is lost, and counted. So no worker waits for a subscriber: subscribers share a
+//! lock that workers take for reading, and that is taken for writing only while a subscription
+//! begins or ends.
 
 use ganger_sched::internal::HandleInternals as _;
 use ganger_sched::{Builder, Handle, LifeChange, LifeEvent, LifeWatch};

@@ -24,7 +24,7 @@ const LAYERS: [(&str, &[&str]); 26] = [
             "time", "sync", "deque", "nodes", "mpsc", "os", "proc-api", "relay", "ring", "wait",
         ],
     ),
-    ("task", &["sync", "proc-api", "sched", "time"]),
+    ("task", &["sync", "proc-api", "wait", "sched", "time"]),
     (
         "net",
         &["sync", "wait", "wheel", "proc-api", "sched", "task", "time"],

@@ -82,8 +82,8 @@ pub trait ContextInternals {
     /// has stated a type.
     fn incarnation_begun(&self);
 
-    /// Tells the watch of lives, if that wants changes at the moment, that this process has changed.
-    /// The process is in its step or `init`.
+    /// Tells the watch of lives that this process has changed, if the watch wants changes at the
+    /// moment. The process is in its step or `init`.
     fn tell_life(&self, change: impl FnOnce() -> LifeChange);
 
     /// The process's waker, without a counted reference to the process; `None` without a scheduler.

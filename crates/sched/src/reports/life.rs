@@ -16,7 +16,7 @@ pub enum LifeChange {
     Restarted,
     /// The process has ended for this cause. Its PID is gone.
     Ended(ExitCause),
-    /// It is a supervisor, and its state has changed.
+    /// The process is a supervisor, and the supervisor's state has changed.
     Supervisor(Box<SupervisorChange>),
 }
 
@@ -24,26 +24,26 @@ pub enum LifeChange {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SupervisorChange {
-    /// All its first children have been started. Its own start follows.
+    /// The first children have all been started. The supervisor's own start follows.
     Up,
     /// A child has ended, or has failed to start, and is going to be started again: at once, or
     /// after the wait of its back-off.
     Restarts {
         /// The name of the child.
         child: Arc<str>,
-        /// Its last end; of a start that has failed, the text of the error.
+        /// The last end of the child; of a start that has failed, the text of the error.
         cause: ExitCause,
     },
-    /// Its children have failed too often, or a first start has failed. It stops the others, and
-    /// then ends with a failure.
+    /// The children have failed too often, or a first start has failed. The supervisor stops the
+    /// others, and then ends with a failure.
     GaveUp {
         /// The name of the child that failed last.
         child: Arc<str>,
         /// The last failure.
         cause: Arc<str>,
     },
-    /// It stops its children, and then ends: it was asked to, or its significant children have
-    /// ended.
+    /// The supervisor stops its children, and then ends: by request, or because its significant
+    /// children have ended.
     Stops,
 }
 

@@ -425,12 +425,15 @@ mod tests {
         let noted = awaits_by(&waker, crate::watch::END, (pid(2), 1), is_held);
         let other = noted.clone();
         assert_eq!(watching.own_waits()[0].owners, [Party::Process(pid(2), 1)]);
+        // Ordering: Relaxed, as above.
         holds.store(false, Ordering::Relaxed);
         assert!(watching.own_waits().is_empty());
+        // Ordering: Relaxed, as above.
         holds.store(true, Ordering::Relaxed);
         drop(noted);
         assert_eq!(watching.own_waits().len(), 1);
         other.wake();
+        // Ordering: Relaxed, as above.
         assert!(woken.0.load(Ordering::Relaxed) && watching.own_waits().is_empty());
         // A thread is in no scheduler.
         let _none = awaits_beside(crate::watch::END, pid(2));
