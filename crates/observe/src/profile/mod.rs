@@ -21,9 +21,11 @@ mod symbols;
 
 use crate::observer::Observer;
 use ganger_proc_api::{Pid, Symbol};
+use ganger_sched::internal::HandleInternals as _;
 use ganger_sched::{Handle, StepLooks, StepLooksRefused};
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 use symbols::Frame;
@@ -85,7 +87,7 @@ impl Observer {
     /// The profile shows steps by the wall clock: a step in wait for a lock is seen there, and idle
     /// workers are not asked. It works while all workers are stuck. A sample is accounted to the
     /// process of the interrupted step, with its type, method and label; processes with ends within
-    /// some 100 µs are accounted together. The effects of a signal on a step are told at
+    /// some 100 µs are accounted together. It ends early when the scheduler has halted. The effects of a signal on a step are told at
     /// [`Builder::long_step_backtraces`](ganger_sched::Builder::long_step_backtraces).
     ///
     /// # Errors
@@ -128,7 +130,9 @@ impl Observer {
         let mut tally = Tally::new(handle);
         let begun = handle.now();
         let mut ticks = Ticks::new(time, hz);
-        while is_wanted() {
+        // A profile keeps the memory of its scheduler, but not beyond the end of the scheduler.
+        let halted = Halted::of(handle);
+        while is_wanted() && !halted.is_so() {
             tally.take(&mut looks);
             let (pause, is_over) = ticks.next(handle.now() - begun);
             thread::sleep(pause);
@@ -173,6 +177,27 @@ impl Profile {
     #[must_use]
     pub fn hz(&self) -> u32 {
         self.hz
+    }
+}
+
+/// Whether a scheduler has halted. One for all profiles of the scheduler.
+#[derive(Default)]
+struct Halted(Arc<AtomicBool>);
+
+impl Halted {
+    fn of(scheduler: &Handle) -> Arc<Self> {
+        scheduler.extension(|scheduler| {
+            let halted = Self::default();
+            let flag = Arc::clone(&halted.0);
+            // Ordering: Relaxed: nothing is read on the strength of it.
+            scheduler.at_halt(move || flag.store(true, Ordering::Relaxed));
+            halted
+        })
+    }
+
+    fn is_so(&self) -> bool {
+        // Ordering: Relaxed, as above.
+        self.0.load(Ordering::Relaxed)
     }
 }
 

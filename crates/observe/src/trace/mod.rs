@@ -61,6 +61,10 @@ use std::io::{self, Read, Write};
 use std::ops::Range;
 use std::time::Duration;
 
+/// The bytes of a file that [`Trace::read`] takes, at the most: 1 GiB, the events of a recorder of
+/// some 400 MiB.
+pub const LONGEST_FILE: u64 = 1 << 30;
+
 impl Trace {
     /// Makes a trace of copies of the rings of one scheduler.
     ///
@@ -85,11 +89,13 @@ impl Trace {
     }
 
     /// Reads a file of [`write_perfetto`](Self::write_perfetto). Reads to the end, and blocks as
-    /// `from` does. O(n) in the file's size, with several times its memory.
+    /// `from` does, but for a file of another kind, whose first bytes are enough. O(n) in the
+    /// file's size, with several times its memory; a file has [`LONGEST_FILE`] bytes at most.
+    /// Memory is taken for bytes that are there, whatever lengths the file declares.
     ///
     /// # Errors
-    /// [`ReadTraceError`], when `from` fails; when the file is none of Ganger's, or has another
-    /// version; and with the place of a damage, in bytes.
+    /// [`ReadTraceError`], when `from` fails; when the file is none of Ganger's, has another
+    /// version, or is too long; and with the place of a damage, in bytes.
     ///
     /// ```
     /// use ganger_observe::trace::Trace;
@@ -99,9 +105,23 @@ impl Trace {
     ///
     /// # Panics
     /// If the file has 2³² events or more.
-    pub fn read(mut from: impl Read) -> Result<Self, ReadTraceError> {
+    pub fn read(from: impl Read) -> Result<Self, ReadTraceError> {
+        Self::read_at_most(from, LONGEST_FILE)
+    }
+
+    /// As [`read`](Self::read), with so many bytes at most.
+    fn read_at_most(mut from: impl Read, most: u64) -> Result<Self, ReadTraceError> {
         let mut bytes = Vec::new();
-        from.read_to_end(&mut bytes).map_err(ReadTraceError::Io)?;
+        let first = from.by_ref().take(perfetto::SHOWN as u64);
+        let mut first = first.take(most);
+        first.read_to_end(&mut bytes).map_err(ReadTraceError::Io)?;
+        perfetto::check_first(&bytes)?;
+        // A byte more tells a file that is too long.
+        let mut rest = from.take(most.saturating_sub(bytes.len() as u64).saturating_add(1));
+        rest.read_to_end(&mut bytes).map_err(ReadTraceError::Io)?;
+        if bytes.len() as u64 > most {
+            return Err(ReadTraceError::TooLong { most });
+        }
         perfetto::read(&bytes)
     }
 
@@ -165,5 +185,51 @@ impl Trace {
     #[must_use]
     pub fn unknown(&self) -> u64 {
         self.unknown
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::Cell;
+    use std::iter;
+
+    /// Counts the bytes that are read.
+    struct Counting<R>(R, Cell<u64>);
+
+    impl<R: Read> Read for &mut Counting<R> {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            let bytes = self.0.read(buffer)?;
+            self.1.set(self.1.get() + bytes as u64);
+            Ok(bytes)
+        }
+    }
+
+    // pins: V15
+    #[test]
+    fn a_file_that_is_too_long_is_refused_at_its_bound() {
+        let mut file = Vec::new();
+        let trace = Trace::new("main", 0..10, iter::empty(), |_| None);
+        trace.write_perfetto(&mut file).unwrap();
+        let length = file.len() as u64;
+        assert!(Trace::read_at_most(&file[..], length).is_ok());
+        let error = Trace::read_at_most(&file[..], length - 1).unwrap_err();
+        let text = format!("has more than {} bytes", length - 1);
+        assert!(error.to_string().contains(&text), "{error}");
+        // No more is read of a file without an end.
+        let mut endless = Counting(io::repeat(file[0]), Cell::new(0));
+        let error = Trace::read_at_most(&mut endless, 1_000).unwrap_err();
+        assert!(matches!(error, ReadTraceError::TooLong { most: 1_000 }));
+        assert_eq!(endless.1.get(), 1_001);
+        assert!(Trace::read_at_most(&b""[..], 0).is_err());
+    }
+
+    // pins: V15
+    #[test]
+    fn a_file_of_another_kind_is_refused_by_its_first_bytes() {
+        let mut endless = Counting(io::repeat(b'x'), Cell::new(0));
+        let error = Trace::read(&mut endless).unwrap_err();
+        assert!(matches!(error, ReadTraceError::NotPerfetto(first) if first == [b'x'; 8]));
+        assert_eq!(endless.1.get(), 8);
     }
 }

@@ -512,7 +512,7 @@ impl Core {
 
     /// Keeps the new events left by a step, for later steps.
     pub(crate) fn keep(&mut self, left: usize, about: &About) {
-        if left > 0 || about.left() > 0 {
+        if left > 0 || about.left() > 0 || self.has_left() {
             self.keep_some(left, about);
         }
     }

@@ -220,3 +220,32 @@ fn answers_at_once_are_taken_like_the_others() {
         assert_eq!(left.unwrap(), expected);
     }
 }
+
+// pins: V6
+#[test]
+fn system_events_that_no_step_takes_are_shown_as_left() {
+    let scheduler = Scheduler::builder().workers(1).build().unwrap();
+    let process = process(|_, events, out| {
+        if let Some(Event::Message(_)) = events.find(|it| matches!(it, Event::Message(_))) {
+            out.done(());
+        }
+        Ok(())
+    });
+    // Without the message, a step is shown them and takes none.
+    let idle = ganger_proc_api::process_fn(|_, _, _| Ok(()));
+    let keeps = scheduler.submit(idle, "main", ()).unwrap();
+    let takes = scheduler.submit(process, "main", ()).unwrap();
+    for handle in [&keeps, &takes] {
+        for n in 0..3_u64 {
+            handle.send_control(Message::new("n", n)).unwrap();
+        }
+    }
+    scheduler.start().unwrap();
+    let left = |pid| scheduler.process(pid).unwrap().left;
+    for handle in [&keeps, &takes] {
+        until_state(&scheduler, handle.pid(), ProcessState::Idle);
+    }
+    assert_eq!((left(keeps.pid()), left(takes.pid())), (3, 0));
+    keeps.send_control(Message::new("n", 3_u64)).unwrap();
+    until("the fourth is left, too", || left(keeps.pid()) == 4);
+}

@@ -15,5 +15,5 @@ mod write;
 
 pub use read::ReadTraceError;
 
-pub(super) use read::read;
+pub(super) use read::{SHOWN, check_first, read};
 pub(super) use write::write;

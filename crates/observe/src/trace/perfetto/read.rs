@@ -21,6 +21,15 @@ pub enum ReadTraceError {
          written, not JSON and not a compressed file"
     )]
     NotPerfetto(Vec<u8>),
+    /// The file is longer than [`LONGEST_FILE`](crate::trace::LONGEST_FILE).
+    #[error(
+        "the trace has more than {most} bytes: record fewer seconds, or open it in \
+         https://ui.perfetto.dev"
+    )]
+    TooLong {
+        /// The most bytes of a file.
+        most: u64,
+    },
     /// The file is a trace of another program.
     #[error(
         "a Perfetto trace, but none of Ganger: the event that says the format is missing; open it \
@@ -58,7 +67,15 @@ impl From<Damage> for ReadTraceError {
 }
 
 /// How many of the first bytes an error shows.
-const SHOWN: usize = 8;
+pub(in crate::trace) const SHOWN: usize = 8;
+
+/// Whether a file that begins with these bytes may be one of Perfetto's.
+pub(in crate::trace) fn check_first(first: &[u8]) -> Result<(), ReadTraceError> {
+    match first.first() {
+        Some(&FIRST_BYTE) => Ok(()),
+        _ => Err(ReadTraceError::NotPerfetto(first.to_vec())),
+    }
+}
 
 pub(in crate::trace) fn read(bytes: &[u8]) -> Result<Trace, ReadTraceError> {
     let mut file = Fields::new(bytes);
