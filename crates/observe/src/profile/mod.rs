@@ -87,7 +87,8 @@ impl Observer {
     /// The profile shows steps by the wall clock: a step in wait for a lock is seen there, and idle
     /// workers are not asked. It works while all workers are stuck. A sample is accounted to the
     /// process of the interrupted step, with its type, method and label; processes with ends within
-    /// some 100 µs are accounted together. It ends early when the scheduler has halted. The effects of a signal on a step are told at
+    /// some 100 µs are accounted together. It ends early when the scheduler has halted. The effects
+    /// of a signal on a step are told at
     /// [`Builder::long_step_backtraces`](ganger_sched::Builder::long_step_backtraces).
     ///
     /// # Errors
