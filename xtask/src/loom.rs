@@ -38,9 +38,9 @@ pub(crate) struct Options {
     crates: Vec<String>,
 }
 
-/// The time limit of a model in the gate, enough for nearly every model; slower models run to their
+/// The time limit of a model in the gate, enough for five models of six; slower models run to their
 /// end every night.
-const IN_THE_GATE: u64 = 20;
+const IN_THE_GATE: u64 = 12;
 
 /// The seconds of a model in the deep set.
 const DEEP: u64 = 600;
@@ -254,7 +254,7 @@ mod tests {
     fn the_gate_bounds_the_time_and_the_deep_set_the_preemptions_as_well() {
         let duration = |seconds: &str| ("LOOM_MAX_DURATION", seconds.to_owned());
         assert!(Options::default().env().is_empty());
-        assert_eq!(Options::of_the_gate().env(), [duration("20")]);
+        assert_eq!(Options::of_the_gate().env(), [duration("12")]);
         let deep = Options {
             deep: true,
             preemptions: 6,

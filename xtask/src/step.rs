@@ -22,7 +22,7 @@ pub(crate) enum Step {
     Features,
     /// the documentation builds without warnings
     Doc,
-    /// the loom models pass within their bounds, each stopped after twenty seconds
+    /// the loom models pass within their bounds, each stopped after twelve seconds
     Loom,
     /// shows which of a step, a send, a question, a channel, a timer, a socket and other acts take
     /// more instructions, read-modify-writes, fences or allocations than are committed
