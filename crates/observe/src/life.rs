@@ -163,7 +163,7 @@ pub enum LifeKind {
     Restarted,
     /// Ends, for any cause.
     Ended,
-    /// Ends by a failure, a panic or a failed upgrade.
+    /// Ends by a failure, a panic, a failed upgrade or a lost connection to a linked process.
     Failed,
     /// States of supervisors: up, restarts of children with their causes, gave up, stops.
     Supervisor,
@@ -171,7 +171,7 @@ pub enum LifeKind {
 
 impl LifeKind {
     fn has(self, change: &LifeChange) -> bool {
-        use ganger_proc_api::ExitCause::{Failed, Panicked, UpgradeFailed};
+        use ganger_proc_api::ExitCause::{Failed, NoConnection, Panicked, UpgradeFailed};
         match self {
             Self::Started => *change == LifeChange::Started,
             Self::Upgraded => *change == LifeChange::Upgraded,
@@ -180,7 +180,7 @@ impl LifeKind {
             Self::Supervisor => matches!(change, LifeChange::Supervisor(_)),
             Self::Failed => matches!(
                 change,
-                LifeChange::Ended(Failed(_) | Panicked(_) | UpgradeFailed(_))
+                LifeChange::Ended(Failed(_) | Panicked(_) | UpgradeFailed(_) | NoConnection)
             ),
         }
     }

@@ -28,7 +28,7 @@ pub use values::{
     BoxError, EndKind, Envelope, HostName, Instant, InternError, IntoPayloads, MAX_INLINE_BYTES,
     MAX_INTERNED, MAX_NAME_BYTES, MAX_PARSED, MAX_SYMBOL_BYTES, Message, NameError, NameProblem,
     NodeName, ParsePidError, Payload, Payloads, Pid, PidProblem, SendError, SendErrorKind, Symbol,
-    TypePair, WrongType,
+    TypeName, TypePair, WrongType,
 };
 
 /// `bytes::Bytes`, the byte string of a [`Payload`].

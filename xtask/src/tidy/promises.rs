@@ -23,7 +23,7 @@ const PROMISES: [(char, u32, u32); 18] = [
     ('Q', 1, 12),
     ('K', 1, 10),
     ('V', 1, 18),
-    ('B', 1, 11),
+    ('B', 1, 12),
 ];
 
 /// Promises that need no test, but may have a test.

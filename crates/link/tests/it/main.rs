@@ -9,6 +9,7 @@ mod links;
 mod lookups;
 mod portions;
 mod races;
+mod remote;
 mod standard;
 mod support;
 mod watches;

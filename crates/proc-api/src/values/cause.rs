@@ -56,6 +56,9 @@ pub enum ExitCause {
     UpgradeFailed(Arc<str>),
     /// No process had this PID when the monitor was set up: it had ended before, or never existed.
     NotFound,
+    /// The connection to the process's node is lost, or there was none. The process may live on, and
+    /// then counts as another: a later notice of it is ignored.
+    NoConnection,
 }
 
 impl ExitCause {
@@ -76,6 +79,7 @@ impl fmt::Display for ExitCause {
             Self::Terminated => f.write_str("terminated"),
             Self::UpgradeFailed(error) => write!(f, "upgrade failed: {error}"),
             Self::NotFound => f.write_str("no such process"),
+            Self::NoConnection => f.write_str("no connection to its node"),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Messages, addressed messages, and why a send can fail.
 
-use super::{EndKind, IntoPayloads, Payloads, Pid, Symbol, TypePair, WrongType};
+use super::{EndKind, IntoPayloads, Payloads, Pid, Symbol, TypeName, TypePair, WrongType};
 use std::any::Any;
 
 /// A message to a process: a source, a topic, and values.
@@ -154,6 +154,13 @@ pub enum SendErrorKind {
     /// The router has neither a peer nor a fallback for this node.
     #[error("no route to the node")]
     NodeNotFound,
+    /// The connection to the node is lost, or was never there. The message has not left this node.
+    #[error("no connection to the node")]
+    NoConnection,
+    /// The message has a value of this type, which can't leave the node: no codec is registered for
+    /// it.
+    #[error("no codec for {0}: register the type to send it to other nodes")]
+    NoCodec(TypeName),
     /// The scheduler of the process is stopping, or has stopped.
     #[error("the scheduler is stopping or has stopped")]
     Stopping,

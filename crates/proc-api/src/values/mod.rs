@@ -14,6 +14,7 @@ mod payload;
 mod payloads;
 mod pid;
 mod symbol;
+mod type_name;
 mod type_pair;
 mod typed;
 
@@ -26,6 +27,7 @@ pub use payload::{MAX_INLINE_BYTES, Payload};
 pub use payloads::{IntoPayloads, Payloads};
 pub use pid::{ParsePidError, Pid, PidProblem};
 pub use symbol::{InternError, MAX_SYMBOL_BYTES, Symbol};
+pub use type_name::TypeName;
 pub use type_pair::TypePair;
 pub use typed::WrongType;
 

@@ -1,8 +1,9 @@
 //! Along the causes of an error, no text comes twice, and none is missing.
 
 use ganger_proc_api::{
-    BoxError, CommandError, CommandId, Envelope, HostName, Message, NodeName, Payloads, Pid,
-    SendError, SendErrorKind, SubmitError, SubmitErrorKind, Symbol, UnknownMethod, UpgradeError,
+    BoxError, CommandError, CommandId, Envelope, ExitCause, HostName, Message, NodeName, Payloads,
+    Pid, SendError, SendErrorKind, SubmitError, SubmitErrorKind, Symbol, TypeName, UnknownMethod,
+    UpgradeError,
 };
 use std::error::Error;
 use std::fmt;
@@ -93,6 +94,8 @@ fn errors_that_show_what_they_hold_do_not_return_it_as_well() {
         Box::new(UpgradeError::FactoryPanicked("text".into())),
         Box::new(UpgradeError::InitPanicked("text".into())),
         Box::new(SendError::new(SendErrorKind::Full, envelope)),
+        Box::new(SendErrorKind::NoConnection),
+        Box::new(SendErrorKind::NoCodec(TypeName::new("shop::Order"))),
         Box::new(UnknownMethod::new("main")),
         Box::new("{a b|0x1}".parse::<Pid>().unwrap_err()),
         Box::new(NodeName::new("").unwrap_err()),
@@ -100,4 +103,25 @@ fn errors_that_show_what_they_hold_do_not_return_it_as_well() {
     for error in errors {
         assert_eq!(texts(&*error).len(), 1, "{error}");
     }
+}
+
+// pins: B12
+#[test]
+fn a_lost_connection_and_a_type_without_codec_say_so() {
+    let cause = ExitCause::NoConnection;
+    assert_eq!(cause.to_string(), "no connection to its node");
+    assert!(!cause.is_done());
+    let lost = SendErrorKind::NoConnection;
+    assert_eq!(lost.to_string(), "no connection to the node");
+    let uncoded = SendErrorKind::NoCodec(TypeName::new("shop::Cart"));
+    assert_eq!(
+        uncoded.to_string(),
+        "no codec for shop::Cart: register the type to send it to other nodes"
+    );
+    // A sender may try again later, but not for want of room, and the receiver may live.
+    for kind in [lost, uncoded] {
+        assert!(!kind.is_full() && !kind.is_closed());
+    }
+    // The result of each send, which the hot path returns.
+    assert_eq!(size_of::<SendErrorKind>(), 4);
 }

@@ -21,13 +21,17 @@ impl Failed {
     }
 }
 
-/// Whether the process has failed, or has ended because another process has.
+/// Whether the process has failed, or has ended because another process has, or because the
+/// connection to a linked process is lost.
 pub(crate) fn is_failure(reason: &ExitReason) -> bool {
     match reason {
         ExitReason::Failed(_) | ExitReason::Panicked(_) | ExitReason::UpgradeFailed(_) => true,
         ExitReason::Exited(cause) => matches!(
             cause,
-            ExitCause::Failed(_) | ExitCause::Panicked(_) | ExitCause::UpgradeFailed(_)
+            ExitCause::Failed(_)
+                | ExitCause::Panicked(_)
+                | ExitCause::UpgradeFailed(_)
+                | ExitCause::NoConnection
         ),
         _ => false,
     }
