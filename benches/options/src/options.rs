@@ -67,7 +67,7 @@ pub struct Options {
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
 
-    /// Replaces the tables in README.md and docs/PERFORMANCE.md, and the charts next to them
+    /// Replaces the tables in README.md, docs/PERFORMANCE.md and docs/LIMITS.md, and the charts
     #[arg(long, conflicts_with_all = ["quick", "only", "peers"])]
     pub readme: bool,
 

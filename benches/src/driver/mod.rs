@@ -108,7 +108,7 @@ pub fn execute(options: &Options) -> Result<Ending, String> {
     }
     if options.readme {
         readme::update(&results)?;
-        println!("README.md and docs/PERFORMANCE.md have these figures now");
+        println!("README.md, docs/PERFORMANCE.md and docs/LIMITS.md have these figures now");
     }
     let mut is_worse = results.has_failed(Peer::Ganger);
     if is_worse {

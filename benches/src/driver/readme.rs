@@ -22,7 +22,7 @@ struct Document {
 /// The folder of the charts, next to PERFORMANCE.md.
 const CHARTS: &str = "charts";
 
-fn documents(root: &Path) -> [Document; 2] {
+fn documents(root: &Path) -> [Document; 3] {
     let at = |name: &'static str, parts| Document {
         path: root.join(name),
         name,
@@ -32,8 +32,9 @@ fn documents(root: &Path) -> [Document; 2] {
         at("README.md", &["summary", "overview"]),
         at(
             "docs/PERFORMANCE.md",
-            &["platform", "summary", "charts", "table", "queues", "absent"],
+            &["platform", "summary", "charts", "table"],
         ),
+        at("docs/LIMITS.md", &["queues", "absent"]),
     ]
 }
 
@@ -65,8 +66,8 @@ fn update_in(root: &Path, results: &Results) -> Result<(), String> {
     let machine = &results.machine;
     let partly = |what: &str| {
         Err(format!(
-            "README.md and PERFORMANCE.md stay as they are: this result {what}. They need all \
-             workloads and peers in full, as `cargo xtask bench --readme` measures them"
+            "README.md, PERFORMANCE.md and LIMITS.md stay as they are: this result {what}. They \
+             need all workloads and peers in full, as `cargo xtask bench --readme` measures them"
         ))
     };
     if machine.quick {
@@ -265,7 +266,8 @@ mod tests {
         let (folder, results) = (copy(), complete());
         let read = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap();
         update_in(folder.path(), &results).unwrap();
-        let (readme, performance) = (read("README.md"), read("docs/PERFORMANCE.md"));
+        let [readme, performance, limits] =
+            ["README.md", "docs/PERFORMANCE.md", "docs/LIMITS.md"].map(read);
         let view = View::of(&results);
         let ours = root().join("README.md");
         let before = fs::read_to_string(ours).unwrap();
@@ -277,10 +279,10 @@ mod tests {
             assert!(text.contains("Without go (not installed).\n"));
         }
         assert!(performance.contains(&platform(&view)));
-        assert!(performance.contains("| push+pop, depth 8, ns |"));
-        assert!(performance.contains("| take 64 that wait, an item, u64 (drain), ns |"));
-        assert!(!performance.contains(fixture::OTHER.0), "it does not count");
-        assert!(performance.contains("| go | not installed |"));
+        assert!(limits.contains("| push+pop, depth 8, ns |"));
+        assert!(limits.contains("| take 64 that wait, an item, u64 (drain), ns |"));
+        assert!(!limits.contains(fixture::OTHER.0), "it does not count");
+        assert!(limits.contains("| go | not installed |"));
         assert!(!readme.contains("W1 spawn_external") && !readme.contains("push+pop"));
         let pictures = |lines: &[&str], folder: &Path| -> usize {
             let text = lines.join("\n");
@@ -303,6 +305,7 @@ mod tests {
         update_in(folder.path(), &results).unwrap();
         assert_eq!(readme, read("README.md"));
         assert_eq!(performance, read("docs/PERFORMANCE.md"));
+        assert_eq!(limits, read("docs/LIMITS.md"));
     }
 
     #[test]

@@ -56,7 +56,7 @@ struct Options {
     instructions: bool,
 
     /// Writes the counts to benches/instructions.json, for this machine's architecture, compiler
-    /// and C library, and the table of docs/PERFORMANCE.md
+    /// and C library, and the table of docs/LIMITS.md
     #[arg(long)]
     accept: bool,
 
