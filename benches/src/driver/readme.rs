@@ -296,11 +296,11 @@ mod tests {
                 .count()
         };
         assert_eq!(pictures(&generated, folder.path()), 1);
-        let (by_people, generated) = by_people_and_generated(&performance);
+        let (_, generated) = by_people_and_generated(&performance);
         let charts = 1 + view.curves.len();
         assert_eq!(pictures(&generated, &folder.path().join("docs")), charts);
         // The pictures of other runs are there as well.
-        pictures(&by_people, &root().join("docs"));
+        pictures(&by_people_and_generated(&limits).0, &root().join("docs"));
         // Again: the same.
         update_in(folder.path(), &results).unwrap();
         assert_eq!(readme, read("README.md"));
