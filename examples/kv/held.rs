@@ -1,8 +1,8 @@
 //! The long texts on their way to clients.
 //!
 //! A text is in memory once, for any number of clients: each answer has the same `Bytes`. But a
-//! text that has been replaced stays until its slowest client has taken it. So all texts together
-//! have a limit, and an answer beyond it is refused.
+//! text that has been replaced or deleted stays until its slowest client has taken it. So all texts
+//! together have a limit, and an answer beyond it is refused.
 
 use super::connection::MANY_BYTES;
 use super::protocol::Answer;

@@ -406,7 +406,7 @@ impl<R, T, V: Slot<T>, F: FnOnce(Result<(), SendError<T>>) -> R> Case<R> for Sen
                 };
                 match (state.send(value), &self.seat) {
                     (Err(SendError::Full(value)), Some(seat)) => {
-                        // SAFETY: as above.
+                        // SAFETY: the seat is of this channel's senders.
                         unsafe { state.senders.waiting(seat, |it| it.value = Some(value)) };
                         Said::Nothing
                     }

@@ -132,7 +132,8 @@ impl<T> Seat<T> {
         // SAFETY: the seat owns the entry, and is its only user, as the caller says.
         let contents = unsafe { &(*self.entry.as_ptr()).contents };
         let contents = contents.with_mut(|contents| {
-            // SAFETY: as above. Each field is moved out once: a move of the whole stalls.
+            // SAFETY: the seat is the entry's only user, as the caller says. Each field is moved
+            // out once: a move of the whole stalls.
             unsafe {
                 let remains = Remains {
                     _waker: (&raw mut (*contents).waker).read(),
@@ -346,7 +347,7 @@ unsafe fn at<T, R>(entry: NonNull<Entry<T>>, f: impl FnOnce(&mut Contents<T>) ->
     // SAFETY: the entry lives, as its waiter needs the lock to free it. Its contents are this
     // thread's, for this thread has the lock.
     let contents = unsafe { &(*entry.as_ptr()).contents };
-    // SAFETY: as above.
+    // SAFETY: the contents are this thread's, for this thread has the lock.
     contents.with_mut(|contents| f(unsafe { &mut *contents }))
 }
 

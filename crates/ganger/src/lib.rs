@@ -54,7 +54,7 @@ pub use ganger_deque as deque;
 #[cfg(feature = "keyed")]
 #[doc(inline)]
 pub use ganger_keyed as keyed;
-/// Links, monitors with a way back, names and groups.
+/// Links, monitors that can be taken back, names and groups.
 #[cfg(feature = "link")]
 #[doc(inline)]
 pub use ganger_link as link;
@@ -86,7 +86,7 @@ pub use ganger_supervise as supervise;
 #[cfg(feature = "task")]
 #[doc(inline)]
 pub use ganger_task as task;
-/// Timers of processes.
+/// Timers, intervals and time-outs of processes.
 #[cfg(feature = "sched")]
 #[doc(inline)]
 pub use ganger_time as time;

@@ -64,7 +64,7 @@ impl<'a> Birth<'a> {
         }
     }
 
-    /// Sets the limit, if it differs from the scheduler's.
+    /// Sets the limit; `None` stands for the scheduler's.
     pub(crate) fn with_limit(self, limit: Option<Limit>) -> Self {
         Self { limit, ..self }
     }

@@ -286,7 +286,7 @@ fn a_stop_that_forces_nobody_warns_of_nothing() {
     assert_eq!(seen(&["WARN", "forced=0;"]), [] as [String; 0]);
 }
 
-/// Continues until its first step is `left` behind. Some of its steps have a command answered.
+/// Takes `left` steps, and ends in the next. Some of its steps have a command answered.
 struct Spins {
     left: u32,
     asks_at_each: u32,

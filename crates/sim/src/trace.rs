@@ -40,9 +40,9 @@ impl Trace {
         self.0.is_empty()
     }
 
-    /// The last `moves` entries as text. The line of a worker that finds a process and runs it is a
-    /// single line. Equal lines in a row become one line, and so do moves without work in a row, of
-    /// workers and of the monitor.
+    /// The last `moves` entries as text. A worker that finds a process and runs it has a single
+    /// line for both. Equal lines in a row become one line, and so do moves without work in a row,
+    /// of workers and of the monitor.
     #[must_use]
     pub fn last(&self, moves: usize) -> String {
         folded(&self.0[self.len().saturating_sub(moves)..]).concat()

@@ -34,7 +34,7 @@ fn run<F: Fn() + Sync + Send + 'static>(preemptions: usize, body: F) {
         count.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         body();
     });
-    // Ordering: Relaxed, as above.
+    // Ordering: Relaxed: loom's threads are one of the system's.
     println!("runs: {}", runs.load(std::sync::atomic::Ordering::Relaxed));
 }
 

@@ -78,7 +78,7 @@ fn a_task_is_one_allocation_and_what_it_waits_for_is_none() {
     let send = |count: usize| {
         for turn in 1..=count {
             task.send(7).unwrap();
-            // Ordering: SeqCst: as above.
+            // Ordering: SeqCst: the test waits for it.
             until(|| taken.load(Ordering::SeqCst) == turn);
         }
         taken.store(0, Ordering::SeqCst);

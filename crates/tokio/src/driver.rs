@@ -3,11 +3,11 @@
 //! **Problem.** The driver of a tokio runtime makes tokio's sockets and timers ready, and a thread
 //! has to turn it. A thread of its own costs a hop between threads for each event.
 //!
-//! **Protocol.** An idle thread of the scheduler calls [`Runtime::block_on`] of the
-//! `current_thread` runtime: the call turns the driver, and runs the runtime's spawned futures.
+//! **Protocol.** A thread of the scheduler that visits the driver calls [`Runtime::block_on`] of
+//! the `current_thread` runtime: the call turns the driver, and runs the runtime's spawned futures.
 //! 1. To look, the thread blocks on a future that yields once: tokio then looks in the driver, and
 //!    does not wait.
-//! 2. To wait, the thread blocks on the next interrupt; the runtime keeps an interrupt until then.
+//! 2. To wait, the thread blocks on the next interrupt; a [`Notify`] keeps one until then.
 //!    A process woken by tokio interrupts as well, so that the thread comes back with it.
 //! 3. An interrupt that comes during a visit ends with the visit.
 //!

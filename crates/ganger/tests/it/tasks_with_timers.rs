@@ -121,7 +121,7 @@ fn a_blocking_call_is_made_beside_the_task_and_its_panic_is_an_error() {
     runtime.start().unwrap();
     let (go, gone) = std::sync::mpsc::channel();
     let task = runtime.spawn(async move |cx: Cx| {
-        // The call waits for the task's other branch, and the only worker runs both.
+        // The call blocks the only worker until the task's other branch has run, on a spare thread.
         let call = cx.blocking(move || gone.recv());
         let (got, ()) = cx.join((call, async move { go.send(41).unwrap() })).await;
         let panicked = cx.blocking(|| panic!("on purpose")).await;

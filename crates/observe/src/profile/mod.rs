@@ -197,7 +197,7 @@ impl Halted {
     }
 
     fn is_so(&self) -> bool {
-        // Ordering: Relaxed, as above.
+        // Ordering: Relaxed: nothing is read on the strength of it.
         self.0.load(Ordering::Relaxed)
     }
 }

@@ -177,7 +177,7 @@ impl Plan {
             _ => {
                 let is_chosen = look();
                 let known_now = if is_chosen { CHOSEN } else { OTHER };
-                // Ordering: Relaxed, as above.
+                // Ordering: Relaxed: the choice of a label stays, and stands alone.
                 known.store(known_now, Ordering::Relaxed);
                 is_chosen
             }

@@ -53,7 +53,7 @@ pub trait CompletionSink: Send + Sync {
 
     /// Has a worker make the call between two steps of the process, behind the arrived events, or
     /// drop the call when the process ends before. Gives the call back when the process has ended,
-    /// or when no process waits. By default, no process waits.
+    /// or when the sink is not a process. By default, a sink is not a process.
     #[doc(hidden)]
     fn between_steps(self: Arc<Self>, call: Box<StepsCall>) -> Result<(), Box<StepsCall>> {
         Err(call)

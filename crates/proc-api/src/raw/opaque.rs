@@ -260,8 +260,8 @@ impl Opaque {
 }
 
 /// The value may have a user's destructor. When the destructor of a list's item panics, the list
-/// drops its other items during the unwinding. A second panic would then abort the program, so it
-/// is contained.
+/// drops its other items during the unwinding. A second panic that left this destructor would then
+/// abort the program, so it is contained.
 impl Drop for Opaque {
     #[cold]
     #[inline(never)]

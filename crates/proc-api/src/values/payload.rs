@@ -77,7 +77,7 @@ impl Long {
 ///
 /// Values are dropped in lists: the payloads of a message, the messages of a mailbox. When the
 /// destructor of an item panics, the list drops its other items during the unwinding. A second
-/// panic would then abort the program, so it is contained here.
+/// panic that left this destructor would then abort the program, so it is contained here.
 impl Drop for Long {
     #[cold]
     #[inline(never)]

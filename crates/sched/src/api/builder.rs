@@ -227,10 +227,11 @@ impl Builder {
     /// [`build`](Self::build) refuses it. Default: no. Needs the feature `backtraces`.
     ///
     /// A thread that makes a profile, by `Observer::profile` of `ganger-observe`, asks the busy
-    /// workers for their places, some 99 times a second. A worker copies its registers and its
-    /// stack in the handler of a signal; [`long_step_backtraces`](Self::long_step_backtraces) lists
-    /// the consequences for steps. Without a profile under way, no signal is sent. Each thread of
-    /// the scheduler needs 64 KiB for it.
+    /// workers where in the code they are, some 99 times a second. A worker copies its registers
+    /// and its stack in the handler of a signal;
+    /// [`long_step_backtraces`](Self::long_step_backtraces) lists the consequences for steps.
+    /// Without a profile under way, no signal is sent. Each thread of the scheduler needs 64 KiB
+    /// for it.
     ///
     /// ```
     /// use ganger_sched::{BuildError, Scheduler};
@@ -325,18 +326,18 @@ impl Builder {
         self.with(|config| config.pinning = pinning)
     }
 
-    /// Adds hooks for the starts and ends of processes. Default: none.
+    /// Sets the hooks for the starts and ends of processes. Default: none.
     pub fn lifecycle(self, lifecycle: impl Lifecycle) -> Self {
         self.with(|config| config.lifecycle = Some(Arc::new(lifecycle)))
     }
 
-    /// Adds a watch, which is notified of the starts, upgrades and ends of processes. A later call
-    /// replaces the watch. The crate for observation hands these events to subscribers.
+    /// Sets the watch, which is notified of the starts, upgrades and ends of processes. A later
+    /// call replaces the watch. The crate for observation hands these events to subscribers.
     pub fn watch_life(self, watch: Arc<dyn LifeWatch>) -> Self {
         self.with(|config| config.life = Some(watch))
     }
 
-    /// Adds a sink for messages that no process takes and no sender gets back. Default: the
+    /// Sets the sink for messages that no process takes and no sender gets back. Default: the
     /// scheduler only counts them (`Stats::total.undelivered`).
     pub fn dead_letters(self, sink: Arc<dyn DeadLetters>) -> Self {
         self.with(|config| config.dead_letters = Some(sink))

@@ -75,9 +75,10 @@ impl Handle {
 }
 
 impl StepLooks<'_> {
-    /// Asks all busy workers at once for their places, and calls `each` for each worker inside a
-    /// step. Returns the number of asked workers: some were between two steps, and a thread without
-    /// a processor gives no answer within 10 ms, which is the longest wait of this call.
+    /// Asks all busy workers at once where in the code they are, and calls `each` for each worker
+    /// inside a step. Returns the number of asked workers: some were between two steps, and a
+    /// thread without a processor gives no answer within 10 ms, which is the longest wait of this
+    /// call.
     ///
     /// The answers are exact, however short the steps are: the signal's handler reads the running
     /// process. A worker that sleeps or looks for work is not asked.

@@ -185,14 +185,15 @@ impl Counter {
             static MARK: u8 = const { 0 };
         }
         let own = MARK.with(|mark| std::ptr::from_ref(mark).addr());
-        // Ordering: Relaxed: the starter of a thread for the same worker orders its earlier writes.
+        // Ordering: Relaxed: the start of a thread for the same worker orders this load behind the
+        // store of the thread before.
         let writer = self.writer.load(Ordering::Relaxed);
         assert!(
             writer == 0 || writer == own,
             "two threads count as one worker"
         );
-        // Ordering: Relaxed: the starter of a thread for the same worker orders it before later
-        // writes.
+        // Ordering: Relaxed: the start of a further thread for the same worker orders this store
+        // before that thread's load.
         self.writer.store(own, Ordering::Relaxed);
     }
 }

@@ -109,8 +109,8 @@ impl Checker {
 
     /// All versions, if all are even.
     fn versions(&self, used: usize) -> Option<Vec<u64>> {
-        // Ordering: SeqCst: the finished pushes are read first, so no thread is inside when they
-        // are equal.
+        // Ordering: SeqCst: the finished pushes are read first, so no thread is inside when both
+        // counts are equal.
         let over = self.over.load(Ordering::SeqCst);
         // Ordering: SeqCst: read after the finished pushes.
         let begun = self.begun.load(Ordering::SeqCst);
@@ -146,8 +146,8 @@ impl Checker {
             looks: self.looks.load(Ordering::Relaxed),
             versions,
         };
-        // Ordering: Acquire pairs with the Release fence in `Slot::begin`: a reader of a later
-        // write sees the version.
+        // Ordering: Acquire pairs with the Release fence in `Slot::begin`: a reader that saw a
+        // write behind that fence sees the odd version.
         fence(Ordering::Acquire);
         let is_same = shared.queues.idle.snapshot() == idle
             && self.versions(used).as_ref() == Some(&now.versions)

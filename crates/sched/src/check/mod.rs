@@ -127,10 +127,10 @@ impl Slot {
             return false;
         }
         // Ordering: Relaxed, and the fence after it pairs with the fence in `Checker::look`: a
-        // reader of a later write sees this.
+        // reader that saw a write behind the fence sees this version.
         self.version.store(version + 1, Ordering::Relaxed);
-        // Ordering: Release pairs with the fence in `Checker::look`, for the store before; it is no
-        // full fence.
+        // Ordering: Release pairs with the fences in `Checker::look` and `Checker::confirm`, for
+        // the store before; it is no full fence.
         fence(Ordering::Release);
         true
     }

@@ -16,10 +16,10 @@
 //! version was odd, or has changed, the thief does not know where the processes come from. Their
 //! wait then counts from the steal: fewer picks than the true number, never more.
 //!
-//! A worker that takes over from a relieved worker puts its processes on top of its own, which then
-//! have them in front as well. A worker may also take a single process from a worker with more, and
-//! run it at once, though its own deque is not empty. The notes of this process lead back from the
-//! next pick.
+//! A worker that takes over from a relieved worker puts the relieved worker's processes on top of
+//! its own. Then its own are before them as well. A worker may also take a single process from a
+//! worker with more, and run it at once, though its own deque is not empty. The notes of this
+//! process lead back from the next pick.
 
 use super::Checker;
 use crate::probe::Theft;
@@ -144,7 +144,7 @@ impl Checker {
     /// The place, at the observation, of the processes stolen since, if known.
     fn confirm(&self, Observed(seen): Observed) -> Option<Stay> {
         // Ordering: Acquire pairs with the Release fence in `Slot::begin`: a thief that stole a
-        // later process of the deque sees that the version was odd.
+        // process put into the deque after that fence sees that the version was odd.
         fence(Ordering::Acquire);
         let seen = seen.filter(|(version, stay)| {
             // Ordering: Relaxed: the fence orders it.

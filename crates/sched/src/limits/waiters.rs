@@ -15,7 +15,7 @@
 //!
 //! **Protocol.** A scheduler has a table, in stripes, each with a lock. The table holds the
 //! messages in the order in which their senders came. The mark in the room's word says whether the
-//! table has any.
+//! table has a waiter for it.
 //! 1. *Sender*, under the lock: it takes a place, or sets the mark in the same operation and
 //!    leaves the message in the table ([`enter`](Waiters::enter)). Then it sleeps.
 //! 2. *Giver*: it gives the places back, and the same operation reads the mark. If the mark is set,
@@ -36,10 +36,10 @@
 //! **Why no waiter sleeps beside room.** The sender takes a place or sets the mark in one operation
 //! on the word. The giver gives places back by an operation on the same word. If the giver comes
 //! first, the sender finds the place. If not, the giver finds the mark, and the message under the
-//! lock. The end works the same way. A giver that leaves waiters despite less than a lot of room
-//! runs a process with messages left. It comes again when a step has taken some or none, when its
-//! step announces a block, and when the process waits or ends. A step that blocks without an
-//! announcement delays this until it returns. The monitor does not serve the waiters meanwhile:
+//! lock. The end works the same way. A giver that leaves waiters while less than a lot of room
+//! is free runs a process with messages left. It comes again when a step has taken some or none,
+//! when its step announces a block, and when the process waits or ends. A step that blocks without
+//! an announcement delays this until it returns. The monitor does not serve the waiters meanwhile:
 //! their wakers are user code, which may block.
 //!
 //! **Why nothing is lost or doubled.** A message leaves the table once, under the lock: to the

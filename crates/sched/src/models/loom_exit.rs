@@ -79,8 +79,6 @@ impl Told {
         }
     }
 
-    // SAFETY: in the functions below, each model has one handle.
-
     fn poll(&self, waker: &Waker) -> Poll<ExitReason> {
         // SAFETY: each model has one handle.
         unsafe { self.slot.poll(&self.place, &Context::from_waker(waker)) }

@@ -32,7 +32,7 @@ struct Core {
 
 // SAFETY: the owner of the run token alone touches the core, as the model checks.
 unsafe impl Sync for Process {}
-// SAFETY: as above.
+// SAFETY: the owner of the run token alone touches the core, as the model checks.
 unsafe impl Send for Process {}
 
 impl Process {

@@ -137,7 +137,8 @@ impl ProcessLook<'_> {
         self.0.outstanding().into_iter().map(wait).for_each(look);
     }
 
-    /// The parent: by its context, or in its step or `init`. The parent may have ended.
+    /// The parent, which has started the process by its context, or in its step or `init`. The
+    /// parent may have ended.
     #[must_use]
     pub fn parent(&self) -> Option<Pid> {
         let parent = self.0.origin.parent()?;

@@ -527,8 +527,8 @@ impl<T> State<T> {
 
     /// Notes that a step is shown the request to finish. For the owner of the token.
     pub(crate) fn mark_finishing(&self) {
-        // Ordering: Relaxed: this thread alone writes it, and what the step does after it comes
-        // after it, for each thread that learns of that.
+        // Ordering: Relaxed: the owner of the token alone writes it. A thread that learns of a
+        // later act of the step learns of it by an operation that orders this store as well.
         let before = self.incarnation.load(Ordering::Relaxed);
         self.incarnation.store(before | FINISHES, Ordering::Relaxed);
     }
@@ -538,7 +538,8 @@ impl<T> State<T> {
     pub(crate) fn is_prepared_for_shutdown(&self) -> bool {
         let marks = self.marks();
         let is_left_alone = marks & SHUTDOWN != 0 && marks & CANCELLED == 0;
-        // Ordering: Relaxed: as where it is set.
+        // Ordering: Relaxed: reads the store of `mark_finishing`, which comes before this load for
+        // each thread that has learnt of a later act of the step.
         let finishes = self.incarnation.load(Ordering::Relaxed) & FINISHES != 0;
         finishes || is_left_alone
     }
@@ -561,7 +562,7 @@ impl<T> State<T> {
         // Ordering: Relaxed: for display only, and this thread alone writes it.
         let before = self.incarnation.load(Ordering::Relaxed);
         let after = before.wrapping_add(1) & !FINISHES | before & FINISHES;
-        // Ordering: Relaxed, as above.
+        // Ordering: Relaxed: for display only, and this thread alone writes it.
         self.incarnation.store(after, Ordering::Relaxed);
     }
 

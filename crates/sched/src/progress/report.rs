@@ -8,7 +8,7 @@ use std::fmt;
 /// then, so the wait would not end.
 ///
 /// The reason inside the error, or the exit reason, of the refused wait. A later start of the
-/// scheduler by another thread changes nothing: it must precede the waiting thread.
+/// scheduler by another thread changes nothing: start the waiting thread after the scheduler.
 ///
 /// ```
 /// use ganger_proc_api::{BoxError, ExitReason, process_fn};

@@ -389,7 +389,7 @@ impl Idle {
         }
     }
 
-    /// Puts a sleeper behind the others, so it is woken first.
+    /// Puts a sleeper behind the others, which are woken first.
     pub(crate) fn wake_last(&self, index: usize) {
         self.put_last(index, Sleeper(index));
     }

@@ -35,13 +35,15 @@ impl Start {
 
     /// Notes that a worker exists.
     pub(crate) fn begin_to_serve(&self) {
-        // Ordering: Relaxed: the reader is behind the lock of the starter of workers.
+        // Ordering: Relaxed: the reader that acts on it is behind the lock of the starter of
+        // workers.
         self.is_served.store(true, Ordering::Relaxed);
     }
 
     /// Whether there has ever been a worker; for callers after the start.
     pub(crate) fn is_served(&self) -> bool {
-        // Ordering: Relaxed: the reader is behind the lock of the starter of workers.
+        // Ordering: Relaxed: a stop reads it behind the lock of the starter of workers. For other
+        // readers it is for display.
         self.is_served.load(Ordering::Relaxed)
     }
 }

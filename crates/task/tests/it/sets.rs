@@ -180,7 +180,7 @@ fn a_set_that_is_dropped_cancels_its_children_and_the_scope_waits_for_them() {
             Ok(())
         })
         .await?;
-        // Ordering: Relaxed: as above.
+        // Ordering: Relaxed: the end of the process orders it.
         Ok(its.load(Ordering::Relaxed))
     });
     assert!(exit(task.unwrap()).take::<bool>().unwrap());

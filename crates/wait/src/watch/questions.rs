@@ -420,20 +420,20 @@ mod tests {
         );
         let waker = Waker::from(Arc::clone(&woken));
         let held = Arc::clone(&holds);
-        // Ordering: Relaxed, here and below, because only this thread uses the flags.
+        // Ordering: Relaxed: only this thread uses the flags.
         let is_held = move || held.load(Ordering::Relaxed);
         let noted = awaits_by(&waker, crate::watch::END, (pid(2), 1), is_held);
         let other = noted.clone();
         assert_eq!(watching.own_waits()[0].owners, [Party::Process(pid(2), 1)]);
-        // Ordering: Relaxed, as above.
+        // Ordering: Relaxed: only this thread uses the flags.
         holds.store(false, Ordering::Relaxed);
         assert!(watching.own_waits().is_empty());
-        // Ordering: Relaxed, as above.
+        // Ordering: Relaxed: only this thread uses the flags.
         holds.store(true, Ordering::Relaxed);
         drop(noted);
         assert_eq!(watching.own_waits().len(), 1);
         other.wake();
-        // Ordering: Relaxed, as above.
+        // Ordering: Relaxed: only this thread uses the flags.
         assert!(woken.0.load(Ordering::Relaxed) && watching.own_waits().is_empty());
         // A thread is in no scheduler.
         let _none = awaits_beside(crate::watch::END, pid(2));

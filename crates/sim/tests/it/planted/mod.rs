@@ -1,8 +1,9 @@
 //! The size of a failed run after it has been made simpler.
 //!
 //! The test measures failed runs of at least [`LONG`] moves, from the first seeds that give
-//! [`RUNS`] of them; `GANGER_SEEDS` sets another number of runs. Both runs are counted in moves, as
-//! the report gives them. The average over the runs of each program is at most a fifth.
+//! [`RUNS`] of them; `GANGER_SEEDS` sets another number of runs. The failed run and the
+//! simpler run are counted in moves, as the report gives them. The average over the runs of each
+//! program is at most a fifth.
 
 mod programs;
 
