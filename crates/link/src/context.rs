@@ -24,7 +24,7 @@ pub trait LinkContext {
     /// [`ExitCause::NotFound`].
     ///
     /// # Errors
-    /// [`TargetError`] when no process of this scheduler is meant.
+    /// [`TargetError`] when no process is meant that this scheduler can reach.
     fn link(&self, peer: impl Target) -> Result<(), TargetError>;
 
     /// Takes the link with another process away. From then on, the end of either does not count for
@@ -32,7 +32,7 @@ pub trait LinkContext {
     /// not linked.
     ///
     /// # Errors
-    /// [`TargetError`] when no process of this scheduler is meant.
+    /// [`TargetError`] when no process is meant that this scheduler can reach.
     fn unlink(&self, peer: impl Target) -> Result<(), TargetError>;
 
     /// The processes linked to this process, in no order.
@@ -51,14 +51,15 @@ pub trait LinkContext {
     /// [`Context::terminate`] ends a process that traps exits, too.
     ///
     /// # Errors
-    /// [`NotFound`] when no live process of the scheduler has this PID.
+    /// [`NotFound`] when no live process of the scheduler has this PID, and for a process of another
+    /// scheduler where nothing connects to it.
     fn exit(&self, target: Pid, cause: ExitCause) -> Result<(), NotFound>;
 
     /// Monitors another process: as [`Context::monitor`], with a monitor that the caller can take
     /// back, and with a lane of choice.
     ///
     /// # Errors
-    /// [`TargetError`] when no process of this scheduler is meant.
+    /// [`TargetError`] when no process is meant that this scheduler can reach.
     fn watch(&self, target: impl Target, tag: Tag, lane: Lane) -> Result<Watch, TargetError>;
 }
 

@@ -10,6 +10,7 @@ mod functions;
 mod groups;
 mod links;
 mod lookup;
+mod remote;
 mod shrink;
 mod target;
 mod watch;
@@ -27,5 +28,6 @@ pub use groups::{
 };
 pub use links::links_of;
 pub use lookup::{ByNameError, ByNameErrorKind, LookupError, Registry};
+pub use remote::RemoteLinks;
 pub use target::{Target, TargetError};
 pub use watch::{Lane, Watch};

@@ -20,10 +20,15 @@
 //! **Proof sketch.** A link leaves the node of a process once, under its lock: by its signal or by
 //! an unlink. So each link has a single effect, and none after the unlink.
 //!
+//! **Processes of other schedulers** have no node here, and each side has its own half of a link: the
+//! remote passes on links, unlinks and signals, with the number (`remote.rs`). Where both sides ask
+//! at the same time, the link of the lower PID, as text, counts, and the other side's is unlinked.
+//!
 //! The table has shards, each with a lock. An operation on two nodes has both locks, and takes the
 //! lock of the lower shard first. A thread holds a lock for O(log n) in the links of a process. No
 //! process runs and no signal is sent under it.
 
+use crate::remote;
 use crate::shrink::shrink;
 use ganger_proc_api::{ExitCause, ExitNotice, Pid, Tag, Withdrawal};
 use ganger_sched::internal::HandleInternals as _;
@@ -43,7 +48,7 @@ const SHARDS: usize = 32;
 
 /// The links of a scheduler.
 pub(crate) struct Links {
-    scheduler: WeakHandle,
+    pub(crate) scheduler: WeakHandle,
     shards: [CachePadded<Mutex<Shard>>; SHARDS],
     /// The number of the last link, and of the last node.
     last: AtomicU64,
@@ -51,8 +56,8 @@ pub(crate) struct Links {
 
 /// A part of the table.
 #[derive(Default)]
-struct Shard {
-    nodes: HashMap<Pid, Node>,
+pub(crate) struct Shard {
+    pub(crate) nodes: HashMap<Pid, Node>,
 }
 
 /// The shards of two processes, locked.
@@ -65,13 +70,13 @@ struct Both<'a> {
 }
 
 /// The links of a process.
-struct Node {
+pub(crate) struct Node {
     number: u64,
     process: Address,
     /// The tag of the notices, if it is told of signals instead of ended.
     traps: Option<Tag>,
     /// The link with each peer, also with a peer whose signal is under way.
-    peers: BTreeMap<Pid, u64>,
+    pub(crate) peers: BTreeMap<Pid, u64>,
     /// The link with the process that starts this process.
     parent: Option<(Pid, u64)>,
     /// Notices that may be unseen.
@@ -178,13 +183,13 @@ impl Links {
         })
     }
 
-    fn next(&self) -> u64 {
+    pub(crate) fn next(&self) -> u64 {
         // Ordering: Relaxed: the numbers need only be different.
         self.last.fetch_add(1, Ordering::Relaxed) + 1
     }
 
     /// The shard of a process.
-    fn shard(&self, pid: Pid) -> MutexGuard<'_, Shard> {
+    pub(crate) fn shard(&self, pid: Pid) -> MutexGuard<'_, Shard> {
         lock(&self.shards[shard_of(pid)])
     }
 
@@ -207,7 +212,7 @@ impl Links {
     }
 
     /// Ensures that the process has a node. Returns `false` when the process has ended.
-    fn enter(self: &Arc<Self>, process: &Address) -> bool {
+    pub(crate) fn enter(self: &Arc<Self>, process: &Address) -> bool {
         let pid = process.pid();
         let mut table = self.shard(pid);
         let earlier = match table.nodes.get(&pid) {
@@ -255,6 +260,9 @@ impl Links {
         let pid = process.pid();
         if pid == peer || !self.enter(process) {
             return;
+        }
+        if !scheduler.is_local(peer) {
+            return self.link_remote(scheduler, pid, peer);
         }
         let found = scheduler.address(peer);
         let is_there = found.is_some_and(|peer| self.enter(&peer));
@@ -305,12 +313,16 @@ impl Links {
         if let Some(told) = node.told.remove(&peer) {
             told.withdraw();
         }
-        if let Some(link) = node.peers.remove(&peer)
-            && let Some(node) = nodes.node(peer)
+        let Some(link) = node.peers.remove(&peer) else {
+            return;
+        };
+        if let Some(node) = nodes.node(peer)
             && node.peers.get(&process) == Some(&link)
         {
             node.peers.remove(&process);
         }
+        drop(nodes);
+        self.unlink_remote(process, peer, link);
     }
 
     pub(crate) fn trap(self: &Arc<Self>, process: &Address, tag: Option<Tag>) {
@@ -341,6 +353,9 @@ impl Links {
         let Some(scheduler) = self.scheduler.upgrade() else {
             return false;
         };
+        if !scheduler.is_local(to) {
+            return remote::signal(&scheduler, (from, to), link, cause);
+        }
         let signal = Signal {
             links: Arc::clone(self),
             to,
@@ -438,7 +453,9 @@ impl ExitAction for EndLinks {
 
     /// A peer that has ended as well watches nothing: of peers that fail together one is reported.
     fn is_watch(&self) -> bool {
-        let is_there = |peer: &Pid| self.links.shard(*peer).nodes.contains_key(peer);
+        let is_there = |peer: &Pid| {
+            self.links.is_elsewhere(*peer) || self.links.shard(*peer).nodes.contains_key(peer)
+        };
         self.peers.keys().any(is_there)
     }
 

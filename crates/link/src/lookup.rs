@@ -146,7 +146,7 @@ pub trait Registry {
     /// ended with [`ExitCause::NotFound`](ganger_proc_api::ExitCause::NotFound).
     ///
     /// # Errors
-    /// [`TargetError`] when no process of this scheduler is meant.
+    /// [`TargetError`] when no process is meant that this scheduler can reach.
     fn end_of(&self, target: impl Target) -> Result<End, TargetError>;
 }
 

@@ -6,21 +6,22 @@ use ganger_sched::{Address, Handle, ProcessHandle};
 /// Names the process for a call: a PID, an address, a handle, or a name, which is resolved at each
 /// call.
 pub trait Target {
-    /// Gives the PID in this scheduler, without a node.
+    /// Gives the PID as this scheduler knows it: without a node for processes of its node.
     ///
     /// # Errors
-    /// [`TargetError`] when no process has the name, or the PID is of another scheduler.
+    /// [`TargetError`] when no process has the name, or the PID is of another scheduler and this one
+    /// has no [remote](ganger_sched::Builder::remote).
     fn pid_in(&self, scheduler: &Handle) -> Result<Pid, TargetError>;
 }
 
-/// No process of the scheduler is meant.
+/// No process that the scheduler can reach is meant.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TargetError {
     /// No process has this name.
     #[error("no process is registered as {0:?}")]
     NoSuchName(Box<str>),
-    /// The PID is of another scheduler.
+    /// The PID is of another scheduler, and nothing connects this one to others.
     #[error("{0} is not a process of this scheduler")]
     Elsewhere(Pid),
     /// The caller itself has no scheduler.
@@ -30,9 +31,9 @@ pub enum TargetError {
 
 impl Target for Pid {
     fn pid_in(&self, scheduler: &Handle) -> Result<Pid, TargetError> {
-        if scheduler.is_local(*self) {
-            // As the scheduler knows it: a PID with its node is the same process.
-            Ok(self.with_node(None))
+        if scheduler.is_local(*self) || scheduler.remote().is_some() {
+            // A PID with the scheduler's node is the same process.
+            Ok(scheduler.canonical(*self))
         } else {
             Err(TargetError::Elsewhere(*self))
         }

@@ -97,6 +97,10 @@ impl ExitAction for Watching {
         true
     }
 
+    fn is_in_order(&self) -> bool {
+        self.lane == Lane::InOrder
+    }
+
     fn is_over(&self) -> bool {
         self.is_withdrawn() || self.watcher.is_closed()
     }
@@ -117,7 +121,7 @@ pub(crate) fn begin(
         withdrawal: withdrawal.clone(),
     };
     // A process is not told of its own end.
-    if target.id() != watcher.pid().id() {
+    if target != watcher.pid() {
         let watching = Watching {
             watcher: watcher.clone(),
             target,

@@ -90,6 +90,7 @@ pub use api::interrupt::RunError;
 pub use api::interventions::InterventionError;
 pub use api::into_process::{IntoProcess, OfActor, OfProcess, OfTask, Startable};
 pub use api::process_handle::{Address, ProcessHandle};
+pub use api::remote::RemoteError;
 pub use api::scheduler::{Scheduler, StartError};
 pub use api::sending::SendAsync;
 pub use api::spawner::Spawner;
@@ -116,6 +117,7 @@ pub use observe::{
 };
 pub use process::exit_action::{ExitAction, ExitKey};
 pub use process::exit_signal::{Arrived, ExitSignal};
+pub use process::remote::{Remote, RemoteLink};
 pub use process::state::ProcessState;
 pub use progress::report::{NotStarted, StopError, StopReport};
 pub use progress::stopped::StoppedProcess;

@@ -234,8 +234,8 @@ impl Context {
     /// ```
     ///
     /// # Errors
-    /// [`MonitorError`] when the PID belongs to another host: only processes of the same scheduler
-    /// can be monitored.
+    /// [`MonitorError`] when the PID belongs to another host or node, and nothing connects the
+    /// scheduler to that: see `Builder::remote` of `ganger-sched`.
     pub fn monitor(&self, target: Pid, tag: Tag) -> Result<(), MonitorError> {
         Arc::clone(&self.backend).monitor(target, tag)
     }

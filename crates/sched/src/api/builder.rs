@@ -8,6 +8,7 @@ use crate::base::recorder::Recorder;
 #[cfg(feature = "observe")]
 use crate::base::tracer::StepTracer;
 use crate::config::{BuildError, Config, MAX_LIMIT, MAX_WORKERS, in_range};
+use crate::process::remote::Remote;
 use crate::reports::dead_letters::DeadLetters;
 use crate::reports::failures::{FailureReport, OnFailure};
 use crate::reports::life::LifeWatch;
@@ -48,6 +49,7 @@ pub struct Builder {
     node: Option<String>,
     config: Config,
     driver: Option<Arc<dyn Driver>>,
+    remote: Option<Arc<dyn Remote>>,
     additions: Vec<Addition>,
 }
 
@@ -62,6 +64,7 @@ impl Default for Builder {
             node: None,
             config: Config::default(),
             driver: None,
+            remote: None,
             additions: Vec::new(),
         }
     }
@@ -407,6 +410,21 @@ impl Builder {
         self.with(|config| config.routes_unknown = routes_unknown)
     }
 
+    /// Takes the monitors, links and requests for processes whose PID names another host or node:
+    /// for crates that connect nodes. Messages go to the [router](Self::router). Default: no remote;
+    /// these calls are refused, or say that there is no such process.
+    ///
+    /// With a remote, `monitor`, `demonitor`, `cancel` and `terminate` of contexts and handles take
+    /// PIDs of any node, and so do links, watches and ends of `ganger-link`. A notice of another
+    /// node's process may have the cause
+    /// [`NoConnection`](ganger_proc_api::ExitCause::NoConnection).
+    pub fn remote(self, remote: Arc<dyn Remote>) -> Self {
+        Self {
+            remote: Some(remote),
+            ..self
+        }
+    }
+
     /// Where the scheduler's threads wait for the system. Default: they wait for each other alone.
     ///
     /// An idle thread of the scheduler waits in the driver, one thread at a time. Busy workers poll
@@ -511,6 +529,10 @@ impl Builder {
                 make_timers,
             },
         );
+        if let Some(remote) = self.remote {
+            // The scheduler is new.
+            let _first = shared.remote.set(remote);
+        }
         Ok((Handle { shared }, self.additions))
     }
 

@@ -92,7 +92,7 @@ impl ContextBackend for ProcessCell {
     }
 
     fn whereis(&self, name: &str) -> Option<Pid> {
-        let result = self.shared.names.holder(name);
+        let result = self.shared.whereis(name);
         self.called("whereis");
         result
     }

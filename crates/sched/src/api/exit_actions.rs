@@ -7,15 +7,16 @@ use crate::send::exit_requests::{ExitActionError, add};
 use ganger_proc_api::{Pid, Withdrawal};
 
 impl Handle {
-    /// Registers an action for the end of a process of this scheduler: see [`ExitAction`]. For
-    /// crates that build on the scheduler. Never blocks.
+    /// Registers an action for the end of a process: see [`ExitAction`]. For crates that build on
+    /// the scheduler. Never blocks. An action for a process of another scheduler goes to the
+    /// [`Remote`](crate::Remote), if there is one, and is told of a lost connection, too.
     ///
     /// No limit of a mailbox refuses it. The process takes no step for it, and a process without
     /// exit actions pays nothing. Actions of one requester run in the order of its calls.
     ///
     /// # Errors
     /// [`ExitActionError`], with the action inside, when no live process of this scheduler has the
-    /// PID.
+    /// PID, and there is no remote for it.
     pub fn add_exit_action(
         &self,
         pid: Pid,
@@ -23,7 +24,13 @@ impl Handle {
     ) -> Result<(), ExitActionError> {
         match self.shared.find(pid) {
             Some(task) => add(&task, action),
-            None => Err(ExitActionError::new(pid, action)),
+            None => match self.shared.elsewhere(pid) {
+                Some((remote, pid)) => {
+                    remote.add_exit_action(pid, action);
+                    Ok(())
+                }
+                None => Err(ExitActionError::new(pid, action)),
+            },
         }
     }
 
@@ -34,6 +41,8 @@ impl Handle {
     pub fn remove_exit_actions(&self, pid: Pid, key: ExitKey) {
         if let Some(task) = self.shared.find(pid) {
             task.remove_exit_actions(key);
+        } else if let Some((remote, pid)) = self.shared.elsewhere(pid) {
+            remote.remove_exit_actions(pid, key);
         }
     }
 }

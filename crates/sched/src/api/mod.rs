@@ -21,6 +21,7 @@ pub(crate) mod into_process;
 mod line;
 pub(crate) mod process_handle;
 pub(crate) mod register_for;
+pub(crate) mod remote;
 pub(crate) mod scheduler;
 pub(crate) mod sending;
 pub(crate) mod spawner;

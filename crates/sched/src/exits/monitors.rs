@@ -2,18 +2,19 @@
 //!
 //! A monitor is an exit action of its target. It is over when its own process has ended, or has
 //! been restarted in place. A notice is a system event: its process sees it unless it is over
-//! before.
+//! before. A monitor of another scheduler's process is kept by the remote (`process/remote.rs`).
 
 use crate::process::exit_action::{ExitAction, ExitKey};
 use crate::runtime::cell::{ProcessCell, Task};
 use crate::runtime::item::Item;
 use ganger_proc_api::{Event, ExitCause, ExitNotice, MonitorError, Pid, Tag, Withdrawal};
+use std::sync::Arc;
 
 /// A monitor of a process.
 struct Monitor {
     /// The notified process.
     watcher: Task,
-    /// Without a node.
+    /// As the scheduler knows it.
     target: Pid,
     tag: Tag,
     /// Withdrawn with the watcher's incarnation, if it may be restarted in place.
@@ -69,10 +70,10 @@ impl ProcessCell {
     /// Has this process told when the target ends.
     ///
     /// # Errors
-    /// [`MonitorError`] when it is none of the same scheduler.
+    /// [`MonitorError`] when the target is of another scheduler, and there is no remote.
     pub(crate) fn begin_monitor(self: Task, target: Pid, tag: Tag) -> Result<(), MonitorError> {
         if !self.shared.is_local(target) {
-            return Err(MonitorError { pid: target });
+            return self.begin_remote_monitor(target, tag);
         }
         if target.id() == self.pid().id() {
             // When it has ended, it is told nothing any more.
@@ -100,6 +101,24 @@ impl ProcessCell {
         Ok(())
     }
 
+    /// As [`begin_monitor`](Self::begin_monitor), for a process of another scheduler.
+    #[cold]
+    fn begin_remote_monitor(self: Task, target: Pid, tag: Tag) -> Result<(), MonitorError> {
+        let shared = Arc::clone(&self.shared);
+        let Some((remote, target)) = shared.elsewhere(target) else {
+            return Err(MonitorError { pid: target });
+        };
+        let monitor = Monitor {
+            incarnation: self.incarnation_end(),
+            watcher: self,
+            target,
+            tag,
+            is_spawn: false,
+        };
+        remote.add_exit_action(target, Box::new(monitor));
+        Ok(())
+    }
+
     /// Has this process notified of the end of the target, which it is about to start.
     pub(crate) fn monitor_spawned(self: Task, target: &Task, tag: Tag) {
         let monitor = Monitor {
@@ -124,6 +143,8 @@ impl ProcessCell {
         // A process that is gone has notified its monitors.
         if let Some(found) = self.shared.find(target) {
             found.remove_exit_actions(self.monitor_key(tag));
+        } else if let Some((remote, target)) = self.shared.elsewhere(target) {
+            remote.remove_exit_actions(target, self.monitor_key(tag));
         }
     }
 

@@ -54,6 +54,12 @@ impl Shared {
         given.map_err(|kind| refused(name, pid, kind))
     }
 
+    /// The process with this name, of this scheduler or of another that the remote knows.
+    pub(crate) fn whereis(&self, name: &str) -> Option<Pid> {
+        let found = self.names.holder(name);
+        found.or_else(|| self.remote.get()?.whereis(name))
+    }
+
     /// Gives the process with this PID a name.
     pub(crate) fn register_name_of(&self, name: &str, pid: Pid) -> Result<(), RegisterNameError> {
         match self.find(pid) {

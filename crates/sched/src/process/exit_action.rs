@@ -107,6 +107,12 @@ pub trait ExitAction: Send + 'static {
         false
     }
 
+    /// Whether an action for a process of another node comes behind all messages of the process to
+    /// this node: see [`Remote`](crate::Remote). Otherwise it may overtake these.
+    fn is_in_order(&self) -> bool {
+        false
+    }
+
     /// The key to [take it back](crate::Handle::remove_exit_actions). Without a key the action
     /// stays.
     fn key(&self) -> Option<ExitKey> {
@@ -149,6 +155,10 @@ impl ExitAction for OfIncarnation {
 
     fn is_watch(&self) -> bool {
         self.0.is_watch()
+    }
+
+    fn is_in_order(&self) -> bool {
+        self.0.is_in_order()
     }
 
     fn key(&self) -> Option<ExitKey> {

@@ -17,5 +17,6 @@ pub(crate) mod failed;
 pub(crate) mod origin;
 pub(crate) mod outstanding;
 pub(crate) mod process_box;
+pub(crate) mod remote;
 pub(crate) mod revoked;
 pub(crate) mod state;

@@ -10,6 +10,7 @@ use crate::limits::rooms::Rooms;
 use crate::probe::{Active, Carrier, Probe, Scheduler};
 use crate::process::cancel_signals::CancelSignals;
 use crate::process::exit_actions::ExitRequest;
+use crate::process::remote::Remote;
 use crate::process::revoked::Revoked;
 use crate::progress::Progress;
 use crate::progress::stopper::Stopper;
@@ -35,7 +36,7 @@ use ganger_time::Timers;
 #[cfg(feature = "check")]
 use std::any::Any;
 use std::hash::{BuildHasher, RandomState};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 
 /// A question to a process between two steps.
 pub(crate) type Question = dyn FnOnce(&dyn Process) + Send;
@@ -50,6 +51,8 @@ pub(crate) struct Shared {
     pub(crate) factories: Factories,
     pub(crate) names: Arc<Names>,
     pub(crate) extensions: Extensions,
+    /// For the PIDs of other schedulers.
+    pub(crate) remote: OnceLock<Arc<dyn Remote>>,
     pub(crate) queues: Queues,
     pub(crate) worker_slots: WorkerSlots,
     pub(crate) timing: Timing,
@@ -135,6 +138,7 @@ impl Shared {
                 factories: Factories::default(),
                 names: Arc::default(),
                 extensions: Extensions::default(),
+                remote: OnceLock::new(),
                 queues: Queues::new(&deques, idle),
                 worker_slots: WorkerSlots::new(workers, slots, pins),
                 timing,

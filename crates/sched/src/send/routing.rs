@@ -2,7 +2,7 @@
 
 use crate::base::contain::log;
 use crate::probe::{Carry, Cause};
-use crate::runtime::cell::ProcessCell;
+use crate::process::remote::Remote;
 use crate::runtime::cell::Task;
 use crate::runtime::item;
 use crate::runtime::item::Item;
@@ -33,6 +33,23 @@ impl Shared {
         pid.host() == self.host && (pid.node().is_none() || pid.node() == self.node)
     }
 
+    /// The PID as the scheduler knows it: those of its node have no node.
+    pub(crate) fn canonical(&self, pid: Pid) -> Pid {
+        if pid.node() == self.node {
+            pid.with_node(None)
+        } else {
+            pid
+        }
+    }
+
+    /// The remote and the canonical PID, where the PID is of another scheduler.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn elsewhere(&self, pid: Pid) -> Option<(&Arc<dyn Remote>, Pid)> {
+        let remote = self.remote.get()?;
+        (!self.is_local(pid)).then(|| (remote, self.canonical(pid)))
+    }
+
     /// The live process with this PID.
     pub(crate) fn find(&self, pid: Pid) -> Option<Task> {
         if self.is_local(pid) {
@@ -44,14 +61,20 @@ impl Shared {
 
     /// Asks the process with this PID to finish.
     pub(crate) fn cancel(&self, pid: Pid, reason: CancelReason) -> Result<(), NotFound> {
-        let asked = self.find(pid).filter(|task| task.cancel(reason));
-        asked.map(drop).ok_or(NotFound { pid })
+        let Some(task) = self.find(pid) else {
+            let elsewhere = self.elsewhere(pid).ok_or(NotFound { pid });
+            return elsewhere.and_then(|(remote, pid)| remote.cancel(pid, reason));
+        };
+        task.cancel(reason).then_some(()).ok_or(NotFound { pid })
     }
 
     /// Lets the process with this PID take no further step.
     pub(crate) fn terminate(&self, pid: Pid) -> Result<(), NotFound> {
-        let ended = self.find(pid).filter(ProcessCell::terminate);
-        ended.map(drop).ok_or(NotFound { pid })
+        let Some(task) = self.find(pid) else {
+            let elsewhere = self.elsewhere(pid).ok_or(NotFound { pid });
+            return elsewhere.and_then(|(remote, pid)| remote.terminate(pid));
+        };
+        task.terminate().then_some(()).ok_or(NotFound { pid })
     }
 
     /// Sends an envelope to a process of this scheduler, or on to the router. With `routes_unknown`
@@ -142,7 +165,8 @@ impl Shared {
         })
     }
 
-    /// Puts a message into the process with this id: see [`ProcessCell::accept`].
+    /// Puts a message into the process with this id: see
+    /// [`ProcessCell::accept`](crate::runtime::cell::ProcessCell::accept).
     fn put(&self, id: u64, mut cause: Option<Cause>, message: Single<Item>) -> Accepted {
         let mut message = Some(message);
         let put = self.census.registry.read(id, |task| {

@@ -42,11 +42,12 @@ impl Handle {
         self.shared.names.take(name)
     }
 
-    /// The process with this name, if any. Blocks for at most a moment, for the lock of a part of
-    /// the table.
+    /// The process with this name, if any: of this scheduler, else of another that the
+    /// [`Remote`](crate::Remote) knows. Blocks for at most a moment, for the lock of a part of the
+    /// table.
     #[must_use]
     pub fn whereis(&self, name: &str) -> Option<Pid> {
-        self.shared.names.holder(name)
+        self.shared.whereis(name)
     }
 
     /// All names with their processes, in the order of their texts. O(n).

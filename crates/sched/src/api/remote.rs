@@ -1,0 +1,54 @@
+//! The remote of a scheduler, and the calls that go to it.
+
+use crate::api::handle::Handle;
+use crate::process::remote::Remote;
+use ganger_proc_api::Pid;
+use std::fmt;
+use std::sync::Arc;
+
+/// The scheduler has a remote already. The refused remote is inside.
+#[derive(thiserror::Error)]
+#[error("the scheduler has a remote already: one crate connects it to other nodes")]
+pub struct RemoteError {
+    /// The refused remote.
+    pub remote: Arc<dyn Remote>,
+}
+
+impl fmt::Debug for RemoteError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RemoteError").finish_non_exhaustive()
+    }
+}
+
+impl Handle {
+    /// As [`Builder::remote`](crate::Builder::remote), for a scheduler that is built: for crates
+    /// that connect it to other nodes.
+    ///
+    /// # Errors
+    /// [`RemoteError`], with the remote inside, when the scheduler has a remote.
+    pub fn set_remote(&self, remote: Arc<dyn Remote>) -> Result<(), RemoteError> {
+        let set = self.shared.remote.set(remote);
+        set.map_err(|remote| RemoteError { remote })
+    }
+
+    /// The remote, if the scheduler has one.
+    #[must_use]
+    pub fn remote(&self) -> Option<&Arc<dyn Remote>> {
+        self.shared.remote.get()
+    }
+
+    /// The PID as the scheduler knows it: those of its node have no node.
+    #[must_use]
+    pub fn canonical(&self, pid: Pid) -> Pid {
+        self.shared.canonical(pid)
+    }
+
+    /// The PID as other nodes know it: with the node of the scheduler, if it has none.
+    #[must_use]
+    pub fn absolute(&self, pid: Pid) -> Pid {
+        match pid.node() {
+            None => pid.with_node(self.shared.node),
+            Some(_) => pid,
+        }
+    }
+}
