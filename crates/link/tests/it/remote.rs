@@ -6,8 +6,8 @@ use crate::support::{PATIENCE, Strings, exit, failed, puppet};
 use ganger_link::{Lane, LinkContext as _, LookupError, Registry as _, TargetError};
 use ganger_proc_api::{ExitCause, ExitReason, Message, Pid, SendErrorKind, Tag};
 use ganger_sched::Scheduler;
+use std::sync::Arc;
 use std::sync::mpsc::channel;
-use std::sync::{Arc, Mutex};
 use wire::{Wire, start, two};
 
 // pins: B12
@@ -57,23 +57,37 @@ fn told(wire: &Arc<Wire>, process: &Strings) -> Vec<(Pid, Tag, ExitCause)> {
     process.told()
 }
 
+/// Ends a process of the scheduler.
+type EndOf = fn(&Scheduler, &Strings);
+
 /// The ways to end, and what is told of each.
-fn ends() -> [(fn(&Strings), ExitCause); 5] {
+fn ends() -> [(EndOf, ExitCause); 5] {
     [
         (
-            |it| drop(it.tell(|_, out| Ok(out.done(())))),
+            |_, it| {
+                assert!(it.tell(|_, out| {
+                    out.done(());
+                    Ok(())
+                }));
+            },
             ExitCause::Done,
         ),
-        (|it| drop(it.tell(|_, _| Err("oh".into()))), failed("oh")),
         (
-            |it| drop(it.tell(|_, _| panic!("ah"))),
+            |_, it| assert!(it.tell(|_, _| Err("oh".into()))),
+            failed("oh"),
+        ),
+        (
+            |_, it| assert!(it.tell(|_, _| panic!("ah"))),
             ExitCause::Panicked("ah".into()),
         ),
         (
-            |it| it.handle.cancel("enough").unwrap(),
+            |at, it| at.cancel(it.pid(), "enough").unwrap(),
             ExitCause::Cancelled("enough".into()),
         ),
-        (|it| it.handle.terminate().unwrap(), ExitCause::Terminated),
+        (
+            |at, it| at.terminate(it.pid()).unwrap(),
+            ExitCause::Terminated,
+        ),
     ]
 }
 
@@ -89,17 +103,19 @@ fn a_monitor_of_another_nodes_process_has_one_notice_with_its_cause() {
             ctx.monitor(pid, 1)?;
             ctx.watch(pid, 2, Lane::InOrder)?;
             ctx.watch(pid, 3, Lane::Overtaking)?.end();
-            Ok(ctx.demonitor(pid, 9))
+            ctx.demonitor(pid, 9);
+            Ok(())
         });
         kept.have(move |ctx, _| {
             ctx.monitor(pid, 4)?;
-            Ok(ctx.demonitor(pid, 4))
+            ctx.demonitor(pid, 4);
+            Ok(())
         });
         ended.have(move |ctx, _| Ok(ctx.monitor(pid, 5)?));
-        ended.handle.terminate().unwrap();
+        here.terminate(ended.pid()).unwrap();
         exit(ended.handle);
         let end_of = here.end_of(pid).unwrap();
-        end(&target);
+        end(&there, &target);
         exit(target.handle);
         let told_of = vec![(pid, 1, cause.clone()), (pid, 2, cause.clone())];
         assert_eq!(told(&wire, &watcher), told_of, "{cause}");
@@ -126,11 +142,14 @@ fn a_cut_is_told_once_and_what_comes_later_is_ignored() {
         let other = far(&there, other);
         one.have(move |ctx, _| Ok(ctx.link(other)?));
     }
-    traps.have(|ctx, _| Ok(ctx.trap_exits(7)));
+    traps.have(|ctx, _| {
+        ctx.trap_exits(7);
+        Ok(())
+    });
     wire.settle();
     // The end of the target is under way when the connection goes.
     wire.hold();
-    target.handle.terminate().unwrap();
+    there.terminate(target.pid()).unwrap();
     exit(target.handle);
     wire.cut();
     wire.release();
@@ -171,7 +190,7 @@ fn a_cut_is_told_once_and_what_comes_later_is_ignored() {
     // Nothing of the former connection counts after it.
     wire.mend();
     new.have(move |ctx, _| Ok(ctx.monitor(far_traps, 3)?));
-    traps.handle.terminate().unwrap();
+    here.terminate(traps.pid()).unwrap();
     exit(traps.handle);
     let causes: Vec<_> = told(&wire, &new).into_iter().map(|it| it.2).collect();
     assert_eq!(causes, [ExitCause::Terminated]);
@@ -221,7 +240,10 @@ fn links_between_nodes_end_both_and_an_unlink_by_either_ends_the_link() {
         let link = || {
             let (one, other) = (puppet(of(turned)), puppet(of(!turned)));
             let peer = far(of(!turned), &other);
-            one.have(move |ctx, _| Ok([ctx.link(peer)?, ctx.link(peer)?][0]));
+            one.have(move |ctx, _| {
+                ctx.link(peer)?;
+                Ok(ctx.link(peer)?)
+            });
             wire.settle();
             (one, other)
         };
@@ -240,10 +262,16 @@ fn links_between_nodes_end_both_and_an_unlink_by_either_ends_the_link() {
         }
         // An end by `done` ends the link alone.
         let (one, other) = link();
-        one.tell(|_, out| Ok(out.done(())));
+        one.tell(|_, out| {
+            out.done(());
+            Ok(())
+        });
         exit(one.handle);
         wire.settle();
-        other.have(|ctx, _| Ok(assert_eq!(ctx.links(), [])));
+        other.have(|ctx, _| {
+            assert_eq!(ctx.links(), []);
+            Ok(())
+        });
         // Either may unlink.
         for unlinks in [0, 1] {
             let (one, other) = link();
@@ -257,13 +285,16 @@ fn links_between_nodes_end_both_and_an_unlink_by_either_ends_the_link() {
             one.tell(|_, _| Err("alone".into()));
             exit(one.handle);
             wire.settle();
-            other.have(|ctx, _| Ok(assert_eq!(ctx.links(), [])));
+            other.have(|ctx, _| {
+                assert_eq!(ctx.links(), []);
+                Ok(())
+            });
         }
     }
     // A link to a process that is gone.
     let (one, gone) = (puppet(&here), puppet(&there));
     let pid = far(&there, &gone);
-    gone.handle.terminate().unwrap();
+    there.terminate(gone.pid()).unwrap();
     exit(gone.handle);
     one.have(move |ctx, _| Ok(ctx.link(pid)?));
     let reason = exit(one.handle);
@@ -296,11 +327,9 @@ fn links_asked_for_by_both_at_the_same_time_are_one_link() {
         wire.let_one_pass(first);
         wire.release();
         let linked = pair.each_ref().map(|it| {
-            let links = Arc::new(Mutex::new(0));
-            let count = Arc::clone(&links);
-            it.have(move |ctx, _| Ok(*count.lock().unwrap() = ctx.links().len()));
-            let links = *links.lock().unwrap();
-            links
+            let (sender, receiver) = channel();
+            it.have(move |ctx, _| Ok(sender.send(ctx.links().len())?));
+            receiver.recv_timeout(PATIENCE).unwrap()
         });
         assert_eq!(linked[0], linked[1], "{first}, {unlinks:?}");
         if unlinks.is_none() {
@@ -336,7 +365,10 @@ fn a_pid_of_a_restarted_node_is_not_found_and_never_another_process() {
         assert_eq!(told(&wire, &watcher), [(pid, 0, ExitCause::NotFound)]);
     }
     for process in living {
-        process.have(|ctx, _| Ok(assert!(!ctx.is_cancelled())));
+        process.have(|ctx, _| {
+            assert!(!ctx.is_cancelled());
+            Ok(())
+        });
     }
 }
 
@@ -355,7 +387,8 @@ fn without_a_remote_pids_of_other_nodes_are_refused() {
         assert_eq!(ctx.link(pid).unwrap_err(), elsewhere);
         assert_eq!(ctx.unlink(pid).unwrap_err(), elsewhere);
         assert!(ctx.cancel(pid, "no").is_err() && ctx.terminate(pid).is_err());
-        Ok(ctx.demonitor(pid, 1))
+        ctx.demonitor(pid, 1);
+        Ok(())
     });
     let error = scheduler.end_of("{beta@main|1}".parse::<Pid>().unwrap());
     assert!(error.is_err());
