@@ -51,8 +51,8 @@ pub trait LinkContext {
     /// [`Context::terminate`] ends a process that traps exits, too.
     ///
     /// # Errors
-    /// [`NotFound`] when no live process of the scheduler has this PID, and for a process of another
-    /// scheduler where nothing connects to it.
+    /// [`NotFound`] when no live process of the scheduler has this PID, and for a process of
+    /// another scheduler where nothing connects to it.
     fn exit(&self, target: Pid, cause: ExitCause) -> Result<(), NotFound>;
 
     /// Monitors another process: as [`Context::monitor`], with a monitor that the caller can take

@@ -10,7 +10,6 @@ mod functions;
 mod groups;
 mod links;
 mod lookup;
-mod remote;
 mod shrink;
 mod target;
 mod watch;
@@ -26,8 +25,7 @@ pub use groups::{
     AllMembers, Delivered, Group, GroupChange, GroupMonitor, GroupNotice, GroupRouting, Groups,
     JoinError,
 };
-pub use links::links_of;
+pub use links::{RemoteLinks, links_of};
 pub use lookup::{ByNameError, ByNameErrorKind, LookupError, Registry};
-pub use remote::RemoteLinks;
 pub use target::{Target, TargetError};
 pub use watch::{Lane, Watch};

@@ -20,15 +20,19 @@
 //! **Proof sketch.** A link leaves the node of a process once, under its lock: by its signal or by
 //! an unlink. So each link has a single effect, and none after the unlink.
 //!
-//! **Processes of other schedulers** have no node here, and each side has its own half of a link: the
-//! remote passes on links, unlinks and signals, with the number (`remote.rs`). Where both sides ask
-//! at the same time, the link of the lower PID, as text, counts, and the other side's is unlinked.
+//! **Processes of other schedulers** have no node here, and each side has its own half of a link:
+//! the remote passes on links, unlinks and signals, with the number (`remote.rs`). Where both sides
+//! ask at the same time, the link of the lower PID, as text, counts, and the other side's is
+//! unlinked.
 //!
 //! The table has shards, each with a lock. An operation on two nodes has both locks, and takes the
 //! lock of the lower shard first. A thread holds a lock for O(log n) in the links of a process. No
 //! process runs and no signal is sent under it.
 
-use crate::remote;
+mod remote;
+
+pub use remote::RemoteLinks;
+
 use crate::shrink::shrink;
 use ganger_proc_api::{ExitCause, ExitNotice, Pid, Tag, Withdrawal};
 use ganger_sched::internal::HandleInternals as _;
@@ -48,7 +52,7 @@ const SHARDS: usize = 32;
 
 /// The links of a scheduler.
 pub(crate) struct Links {
-    pub(crate) scheduler: WeakHandle,
+    scheduler: WeakHandle,
     shards: [CachePadded<Mutex<Shard>>; SHARDS],
     /// The number of the last link, and of the last node.
     last: AtomicU64,
@@ -56,8 +60,8 @@ pub(crate) struct Links {
 
 /// A part of the table.
 #[derive(Default)]
-pub(crate) struct Shard {
-    pub(crate) nodes: HashMap<Pid, Node>,
+struct Shard {
+    nodes: HashMap<Pid, Node>,
 }
 
 /// The shards of two processes, locked.
@@ -70,13 +74,13 @@ struct Both<'a> {
 }
 
 /// The links of a process.
-pub(crate) struct Node {
+struct Node {
     number: u64,
     process: Address,
     /// The tag of the notices, if it is told of signals instead of ended.
     traps: Option<Tag>,
     /// The link with each peer, also with a peer whose signal is under way.
-    pub(crate) peers: BTreeMap<Pid, u64>,
+    peers: BTreeMap<Pid, u64>,
     /// The link with the process that starts this process.
     parent: Option<(Pid, u64)>,
     /// Notices that may be unseen.
@@ -183,13 +187,13 @@ impl Links {
         })
     }
 
-    pub(crate) fn next(&self) -> u64 {
+    fn next(&self) -> u64 {
         // Ordering: Relaxed: the numbers need only be different.
         self.last.fetch_add(1, Ordering::Relaxed) + 1
     }
 
     /// The shard of a process.
-    pub(crate) fn shard(&self, pid: Pid) -> MutexGuard<'_, Shard> {
+    fn shard(&self, pid: Pid) -> MutexGuard<'_, Shard> {
         lock(&self.shards[shard_of(pid)])
     }
 
@@ -212,7 +216,7 @@ impl Links {
     }
 
     /// Ensures that the process has a node. Returns `false` when the process has ended.
-    pub(crate) fn enter(self: &Arc<Self>, process: &Address) -> bool {
+    fn enter(self: &Arc<Self>, process: &Address) -> bool {
         let pid = process.pid();
         let mut table = self.shard(pid);
         let earlier = match table.nodes.get(&pid) {

@@ -9,8 +9,8 @@ pub trait Target {
     /// Gives the PID as this scheduler knows it: without a node for processes of its node.
     ///
     /// # Errors
-    /// [`TargetError`] when no process has the name, or the PID is of another scheduler and this one
-    /// has no [remote](ganger_sched::Builder::remote).
+    /// [`TargetError`] when no process has the name, or the PID is of another scheduler and this
+    /// one has no [remote](ganger_sched::Builder::remote).
     fn pid_in(&self, scheduler: &Handle) -> Result<Pid, TargetError>;
 }
 

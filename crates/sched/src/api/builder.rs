@@ -411,8 +411,8 @@ impl Builder {
     }
 
     /// Takes the monitors, links and requests for processes whose PID names another host or node:
-    /// for crates that connect nodes. Messages go to the [router](Self::router). Default: no remote;
-    /// these calls are refused, or say that there is no such process.
+    /// for crates that connect nodes. Messages go to the [router](Self::router). Default: no
+    /// remote; these calls are refused, or say that there is no such process.
     ///
     /// With a remote, `monitor`, `demonitor`, `cancel` and `terminate` of contexts and handles take
     /// PIDs of any node, and so do links, watches and ends of `ganger-link`. A notice of another

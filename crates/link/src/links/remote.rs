@@ -16,7 +16,7 @@
 //! its links get a signal. Of two links asked for at the same time, both sides compare the same two
 //! texts; the loser's side has replaced it when its unlink arrives after it, whatever else came.
 
-use crate::links::Links;
+use super::Links;
 use ganger_proc_api::{ExitCause, NotFound, Pid};
 use ganger_sched::{Handle, RemoteLink};
 use std::cmp::Ordering;
@@ -113,7 +113,7 @@ fn compare(scheduler: &Handle, one: Pid, other: Pid) -> Ordering {
 }
 
 /// Has a signal passed on to a process of another scheduler.
-pub(crate) fn signal(
+pub(super) fn signal(
     scheduler: &Handle,
     (from, to): (Pid, Pid),
     link: Option<u64>,
@@ -133,12 +133,12 @@ pub(crate) fn signal(
 }
 
 impl Links {
-    pub(crate) fn is_elsewhere(&self, pid: Pid) -> bool {
+    pub(super) fn is_elsewhere(&self, pid: Pid) -> bool {
         (self.scheduler.upgrade()).is_some_and(|scheduler| !scheduler.is_local(pid))
     }
 
     /// Links a process that has a node with a process of another scheduler.
-    pub(crate) fn link_remote(self: &Arc<Self>, scheduler: &Handle, pid: Pid, peer: Pid) {
+    pub(super) fn link_remote(self: &Arc<Self>, scheduler: &Handle, pid: Pid, peer: Pid) {
         let Some(remote) = scheduler.remote() else {
             return;
         };
@@ -166,7 +166,7 @@ impl Links {
     }
 
     /// Passes on that a link is taken away, if the peer is of another scheduler.
-    pub(crate) fn unlink_remote(&self, process: Pid, peer: Pid, number: u64) {
+    pub(super) fn unlink_remote(&self, process: Pid, peer: Pid, number: u64) {
         if let Some(scheduler) = self.scheduler.upgrade()
             && !scheduler.is_local(peer)
             && let Some(remote) = scheduler.remote()
