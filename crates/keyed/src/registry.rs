@@ -70,9 +70,9 @@ impl<M: Send + 'static, K: Key> Keyed<M, K> {
         (!slot.address.is_closed()).then(|| slot.address.clone())
     }
 
-    /// Asks the process of this key to leave as soon as its mailbox is empty, as if it were idle:
-    /// see [`KindBuilder::idle_after`](crate::KindBuilder::idle_after). Returns whether the key has
-    /// a process. Never blocks. A process may ask itself.
+    /// Asks the process of this key to leave as soon as it has taken the messages in its mailbox,
+    /// as if it were idle: see [`KindBuilder::idle_after`](crate::KindBuilder::idle_after). Returns
+    /// whether the key has a process. Never blocks. A process may ask itself.
     pub fn evict<Q>(&self, key: &Q) -> bool
     where
         K: Borrow<Q>,
