@@ -44,7 +44,7 @@ pub use life::{Life, LifeEvents, LifeFilter, LifeKind, life};
 #[cfg(feature = "metrics")]
 pub use metrics::{Metrics, Publishing, publish};
 #[cfg(feature = "observer")]
-pub use observer::{By, Group, Head, Node, Observer, Top, Tree, Wait, Waits};
+pub use observer::{By, Group, Head, Node, Observer, Top, Tree, Wait, Waits, Worker};
 #[cfg(feature = "serve")]
 pub use observer::{Socket, SocketKind, SocketWait, Sockets};
 #[cfg(feature = "profile")]

@@ -186,3 +186,25 @@ fn a_scheduler_that_is_not_observed_has_no_top_and_still_has_groups() {
     );
     assert_eq!(observer.groups().len(), 1);
 }
+
+// pins: V6
+#[test]
+fn workers_timers_alarms_and_long_steps_are_those_of_the_handle() {
+    let builder = Scheduler::builder().workers(1).observe(Observe::Counts);
+    let scheduler = builder.start().unwrap();
+    let ends = process_fn(|_, _, out| {
+        out.done(());
+        Ok(())
+    });
+    scheduler.spawn(ends).unwrap().wait();
+    let observer = Observer::of(&scheduler);
+    let workers = observer.workers();
+    let steps: u64 = workers.iter().map(|it| it.counts.steps).sum();
+    assert_eq!(steps, scheduler.stats().total.steps);
+    assert!(workers.iter().all(|it| it.times.is_some()));
+    assert_eq!(observer.timers(), scheduler.timers().stats());
+    assert!(observer.alarms().is_empty() && observer.long_steps().is_empty());
+    let plain = Scheduler::builder().workers(1).build().unwrap();
+    let workers = Observer::of(&plain).workers();
+    assert!(!workers.is_empty() && workers.iter().all(|it| it.times.is_none()));
+}
