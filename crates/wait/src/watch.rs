@@ -11,7 +11,7 @@ mod cycles;
 mod questions;
 
 pub use cycles::{cycle_places, cycles};
-pub use questions::{Asked, asked_by, asks, awaits, awaits_beside, awaits_by};
+pub use questions::{Asked, asked_by, asks, awaits, awaits_beside, awaits_by, goes_on};
 
 use ganger_proc_api::Pid;
 use ganger_sync::scoped;
@@ -264,6 +264,7 @@ pub fn wait(thing: impl FnOnce() -> Thing) -> Registered {
         return Registered(None);
     }
     let (party, thing) = (party(), thing());
+    questions::leave_last(party);
     let mut registry = registry();
     let number = registry.next;
     let waiting = Waiting {

@@ -301,6 +301,33 @@ mod tests {
         assert_eq!(ticks.next(ms(2_000)), (ms(0), true));
     }
 
+    // pins: V14
+    #[test]
+    #[cfg(all(
+        target_os = "linux",
+        any(target_arch = "x86_64", target_arch = "aarch64")
+    ))]
+    fn a_profile_lets_go_of_a_scheduler_that_has_ended() {
+        let builder = ganger_sched::Scheduler::builder().workers(1);
+        let scheduler = builder.profiles(true).start().unwrap();
+        let (weak, observer) = (scheduler.downgrade(), Observer::of(&scheduler));
+        let (tick, ticks) = std::sync::mpsc::channel();
+        let hour = Duration::from_hours(1);
+        let profile = thread::spawn(move || {
+            let is_wanted = || tick.send(()).is_ok();
+            observer.profile_while(hour, 99, is_wanted)
+        });
+        ticks.recv().unwrap();
+        drop(scheduler);
+        // Each tick says that the profile goes on; the end drops the sender.
+        let end = std::time::Instant::now() + Duration::from_mins(1);
+        while ticks.recv().is_ok() {
+            assert!(std::time::Instant::now() < end, "it goes on");
+        }
+        assert!(profile.join().unwrap().unwrap().lasted() < hour);
+        assert!(weak.upgrade().is_none());
+    }
+
     #[test]
     fn a_clock_that_stands_still_ends_the_samples_as_well() {
         let mut ticks = Ticks::new(ms(100), 100);

@@ -3,6 +3,7 @@
 use crate::probe::{Decide, Decider};
 use crate::process::exit_slot::Abandoned;
 use crate::process::process_box::ProcessBox;
+use crate::process::state::ProcessState;
 use crate::progress::report::NotStarted;
 use crate::runtime::cell::Task;
 use crate::runtime::local::own_process;
@@ -301,8 +302,8 @@ impl<M> Future for ProcessHandle<M> {
 
 impl<M> ProcessHandle<M> {
     /// The waker, which lets watchers know that its process waits for the end of this one. A handle
-    /// may live on when its process waits for it no longer: so the wait holds until the next turn
-    /// of its process alone.
+    /// may live on when its process waits for that end no longer. So the wait holds until the next
+    /// turn of the waiter, and while the waiter waits for nothing else.
     #[cold]
     #[inline(never)]
     fn watched(&self, waker: &Waker) -> Waker {
@@ -311,7 +312,11 @@ impl<M> ProcessHandle<M> {
             (waiter, turn)
         });
         let holds = move || {
-            let is_of = |(waiter, turn): &(Task, u32)| waiter.about.turn_mark() == *turn;
+            let is_of = |(waiter, turn): &(Task, u32)| {
+                // With a command outstanding, such as a sleep, the process waits for that, too.
+                waiter.state.snapshot().state() == ProcessState::Idle
+                    && waiter.about.turn_mark() == *turn
+            };
             waiter.as_ref().is_none_or(is_of)
         };
         let task = &self.address.task;

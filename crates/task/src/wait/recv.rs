@@ -3,6 +3,7 @@
 use crate::step;
 use crate::waits::Mark;
 use ganger_proc_api::{Event, Events, Message};
+use ganger_wait::watch;
 use std::fmt;
 use std::marker::PhantomData;
 use std::pin::Pin;
@@ -111,6 +112,7 @@ where
                 step.spend();
                 return Poll::Ready(Some(message));
             }
+            watch::goes_on();
             step.watch(&mut this.mark, context.waker());
             Poll::Pending
         })

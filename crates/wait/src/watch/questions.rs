@@ -15,7 +15,7 @@
 use super::{Party, Thing, Waiting, is_on, now, party};
 use ganger_proc_api::internal::StepsCall;
 use ganger_proc_api::{CommandError, Completer, CompletionSink, EndCall, Payload, Pid, Tag};
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::task::{Wake, Waker};
@@ -120,8 +120,34 @@ pub fn awaits_by(
 ) -> Waker {
     let question = Question::new(kind, party(), of, None, Some(Box::new(holds)));
     let question = question.list();
+    // None where the thread ends.
+    let _before = LAST.try_with(|last| last.replace(Arc::downgrade(&question)));
     let waker = waker.clone();
     Waker::from(Arc::new(Noted { waker, question }))
+}
+
+thread_local! {
+    /// The last wait of a waker ([`awaits_by`]) on this thread.
+    static LAST: RefCell<Weak<Question>> = const { RefCell::new(Weak::new()) };
+}
+
+/// The process that this thread works for waits for something else. So a wait of a waker that came
+/// before in the same turn may have been left, and is not known any more.
+#[inline]
+pub fn goes_on() {
+    if is_on() {
+        leave_last(party());
+    }
+}
+
+/// Forgets the last wait of a waker, if it is of that party.
+pub(super) fn leave_last(party: Party) {
+    // None where the thread ends.
+    let last = LAST.try_with(|last| last.borrow().upgrade()).ok().flatten();
+    if let Some(last) = last.filter(|it| it.party == party) {
+        // Ordering: Relaxed: the watcher may see the wait for a moment longer.
+        last.is_answered.store(true, Ordering::Relaxed);
+    }
 }
 
 /// A waker with the question that is known as long as it is there.
@@ -164,6 +190,7 @@ impl Question {
         of: (Pid, u64),
         asker: Option<(Arc<dyn CompletionSink>, u64)>,
     ) -> Arc<Self> {
+        leave_last(party);
         Self::new(kind, party, of, asker, None).list()
     }
 

@@ -294,35 +294,3 @@ fn spares_reports_and_a_stop_do_not_disturb_a_profile() {
     let profile = observer.profile(SECOND / 20, 1_000).unwrap();
     assert_eq!((profile.asked(), profile.samples()), (0, 0));
 }
-
-const BUSY: ProfileError = ProfileError::Refused(StepLooksRefused::Busy);
-
-// pins: V14
-#[test]
-fn a_profile_lets_go_of_a_scheduler_that_has_ended() {
-    let scheduler = builder().start().unwrap();
-    let (weak, observer) = (scheduler.downgrade(), Observer::of(&scheduler));
-    let hour = Duration::from_hours(1);
-    let profile = thread::spawn(move || {
-        loop {
-            match observer.profile(hour, 99) {
-                // The question below was first.
-                Err(BUSY) => thread::yield_now(),
-                made => return made,
-            }
-        }
-    });
-    let other = Observer::of(&scheduler);
-    while other.profile(Duration::ZERO, 99).map(drop) != Err(BUSY) {
-        thread::yield_now();
-    }
-    drop(other);
-    drop(scheduler);
-    let end = std::time::Instant::now() + 60 * SECOND;
-    while !profile.is_finished() {
-        assert!(std::time::Instant::now() < end, "it goes on");
-        thread::yield_now();
-    }
-    assert!(profile.join().unwrap().unwrap().lasted() < hour);
-    assert!(weak.upgrade().is_none());
-}
