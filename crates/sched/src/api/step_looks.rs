@@ -121,7 +121,9 @@ struct Only<'a>(&'a AtomicBool);
 impl<'a> Only<'a> {
     fn of(is_taken: &'a AtomicBool) -> Option<Self> {
         // Ordering: Relaxed: nothing is read on the strength of this swap.
-        (!is_taken.swap(true, Ordering::Relaxed)).then_some(Self(is_taken))
+        let is_free = !is_taken.swap(true, Ordering::Relaxed);
+        // A value is made where the right is free alone: its drop gives the right back.
+        is_free.then(|| Self(is_taken))
     }
 }
 

@@ -219,6 +219,8 @@ fn one_profile_of_a_scheduler_is_made_at_a_time() {
     let refused = observer.profile(SECOND, 99).unwrap_err();
     assert_eq!(refused, ProfileError::Refused(StepLooksRefused::Busy));
     assert!(refused.to_string().contains("try again"), "{refused}");
+    // A refusal leaves the right with its owner.
+    assert_eq!(observer.profile(SECOND, 99).unwrap_err(), refused);
     // Another scheduler is another matter.
     assert!(Observer::of(&other).profile(SECOND / 100, 99).is_ok());
     drop(looks);
