@@ -20,6 +20,8 @@ mod life;
 mod metrics;
 #[cfg(feature = "observer")]
 mod observer;
+#[cfg(feature = "observer")]
+mod parts;
 #[cfg(feature = "profile")]
 mod profile;
 #[cfg(feature = "observer")]
@@ -44,9 +46,11 @@ pub use life::{Life, LifeEvents, LifeFilter, LifeKind, life};
 #[cfg(feature = "metrics")]
 pub use metrics::{Metrics, Publishing, publish};
 #[cfg(feature = "observer")]
-pub use observer::{By, Group, Head, Node, Observer, Top, Tree, Wait, Waits, Worker};
+pub use observer::{By, Group, Head, Node, Observer, Top, Tree, Wait, Waits};
 #[cfg(feature = "serve")]
 pub use observer::{Socket, SocketKind, SocketWait, Sockets};
+#[cfg(feature = "observer")]
+pub use parts::Worker;
 #[cfg(feature = "profile")]
 pub use profile::{Profile, ProfileError};
 #[cfg(feature = "spans")]

@@ -42,7 +42,7 @@ const BENCHES: [&str; 3] = [
 const OBSERVE: [&str; 5] = [
     "api every letters life observer spans wire",
     "alarms",
-    "metrics profile trace",
+    "metrics parts profile trace",
     "recording",
     "dumps endpoint",
 ];

@@ -11,7 +11,6 @@
 //! core at most, and the program goes on.
 
 pub(crate) mod groups;
-mod parts;
 #[cfg(feature = "serve")]
 pub(crate) mod sockets;
 mod top;
@@ -19,7 +18,6 @@ pub(crate) mod tree;
 pub(crate) mod waits;
 
 pub use groups::Group;
-pub use parts::Worker;
 #[cfg(feature = "serve")]
 pub use sockets::{Socket, SocketKind, SocketWait, Sockets};
 pub use top::{By, Top};

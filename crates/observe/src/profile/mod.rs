@@ -320,10 +320,8 @@ mod tests {
         ticks.recv().unwrap();
         drop(scheduler);
         // Each tick says that the profile goes on; the end drops the sender.
-        let end = std::time::Instant::now() + Duration::from_mins(1);
-        while ticks.recv().is_ok() {
-            assert!(std::time::Instant::now() < end, "it goes on");
-        }
+        let goes_on = ticks.iter().take(10_000).count();
+        assert!(goes_on < 10_000, "it goes on");
         assert!(profile.join().unwrap().unwrap().lasted() < hour);
         assert!(weak.upgrade().is_none());
     }

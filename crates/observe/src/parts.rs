@@ -1,9 +1,9 @@
 //! Parts of a scheduler besides its processes: workers, timers, long steps, alarms, dead letters.
 
-use super::Observer;
 use crate::alarms::{Alarm, Board};
 #[cfg(feature = "serve")]
 use crate::letters;
+use crate::observer::Observer;
 #[cfg(feature = "serve")]
 use ganger_sched::DeadLetter;
 use ganger_sched::{LongStep, TimerStats, WorkerStats, WorkerTimes};
@@ -36,8 +36,8 @@ impl Observer {
     /// ```
     #[must_use]
     pub fn workers(&self) -> Vec<Worker> {
-        let times = self.handle.worker_times();
-        let counts = self.handle.worker_stats().into_iter().enumerate();
+        let times = self.handle().worker_times();
+        let counts = self.handle().worker_stats().into_iter().enumerate();
         let worker = |(place, counts)| Worker {
             counts,
             times: times.get(place).copied(),
@@ -48,19 +48,19 @@ impl Observer {
     /// The counts of the timers.
     #[must_use]
     pub fn timers(&self) -> TimerStats {
-        self.handle.timers().stats()
+        self.handle().timers().stats()
     }
 
     /// The last steps with processes waiting behind them, at most 16, the oldest first.
     #[must_use]
     pub fn long_steps(&self) -> Vec<LongStep> {
-        self.handle.long_steps()
+        self.handle().long_steps()
     }
 
     /// The raised alarms, the oldest first.
     #[must_use]
     pub fn alarms(&self) -> Vec<Alarm> {
-        Board::of(&self.handle).raised()
+        Board::of(self.handle()).raised()
     }
 
     /// The last dead letters, at most 100, the oldest first; `None` where the scheduler was built
@@ -68,6 +68,6 @@ impl Observer {
     #[cfg(feature = "serve")]
     #[must_use]
     pub fn dead_letters(&self) -> Option<Vec<DeadLetter>> {
-        letters::last(&self.handle)
+        letters::last(self.handle())
     }
 }
