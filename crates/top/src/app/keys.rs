@@ -24,8 +24,8 @@ pub(crate) const HELP: [(&str, &str); 17] = [
     ("Enter", "show the process, or the processes of a group"),
     ("Esc", "back; in the processes, clear the filter"),
     (
-        "p g e w a l, Tab",
-        "processes groups tree waits alarms letters",
+        "p g e w o a l, Tab",
+        "processes groups tree waits sockets alarms letters",
     ),
     ("< >, Left Right", "sort by another column; fold the tree"),
     ("r", "turn the order around"),

@@ -8,7 +8,8 @@ use crate::feed::{Answer, News, Wish};
 use crate::measure::{Key, Pulse, Row, Rows, Sort};
 use crate::text;
 use ganger_observe::api::{
-    Filter, Group, Groups, Letter, Letters, ProcessesQuery, Scheduler, Snapshot, Waits,
+    Filter, Group, Groups, Letter, Letters, ProcessesQuery, Scheduler, Snapshot, Socket, Sockets,
+    SocketsQuery, Waits,
 };
 use std::collections::HashMap;
 use std::time::Duration;
@@ -27,7 +28,7 @@ pub(crate) const SORTS: [Sort; 10] = [
     Sort::Age,
 ];
 
-/// The processes in the table.
+/// The processes or sockets in the table.
 const TOP: u32 = 200;
 
 /// The windows, in seconds; 0 is the time since the start of each process.
@@ -88,6 +89,7 @@ pub(crate) struct App {
     pub(crate) groups: Option<Groups>,
     pub(crate) tree: Folds,
     pub(crate) waits: Option<Waits>,
+    pub(crate) sockets: Option<Sockets>,
     pub(crate) letters: Option<Letters>,
     pub(crate) cycles: Option<usize>,
     pub(crate) one: Option<Key>,
@@ -128,6 +130,7 @@ impl App {
             groups: None,
             tree: Folds::default(),
             waits: None,
+            sockets: None,
             letters: None,
             cycles: None,
             one: None,
@@ -144,20 +147,34 @@ impl App {
             View::Groups => Wish::Groups,
             View::Tree => Wish::Tree,
             View::Waits => Wish::Waits,
+            View::Sockets => Wish::Sockets(self.sockets_query()),
             View::Letters => Wish::Letters,
             View::Alarms => Wish::Nothing,
             View::One => self.one.clone().map_or(Wish::Nothing, Wish::Process),
         }
     }
 
-    fn query(&self) -> ProcessesQuery {
+    /// The number of the shown scheduler, where it is one of several.
+    fn one_of_several(&self) -> Option<u64> {
         let several = self.schedulers().len() > 1;
+        let shown = self.pulse.as_ref().filter(|_| several);
+        shown.map(|it| it.number)
+    }
+
+    fn sockets_query(&self) -> SocketsQuery {
+        let mut query = SocketsQuery::default();
+        query.top = TOP;
+        query.scheduler = self.one_of_several();
+        query
+    }
+
+    fn query(&self) -> ProcessesQuery {
         let mut query = ProcessesQuery::default();
         query.top = TOP;
         query.by = self.sort.by();
         query.window = self.window().filter(|_| self.sort.has_window());
         query.filter = self.filter.clone();
-        query.scheduler = self.pulse.as_ref().filter(|_| several).map(|it| it.number);
+        query.scheduler = self.one_of_several();
         query
     }
 
@@ -282,6 +299,7 @@ impl App {
             }
             Answer::Groups(groups) => self.groups = Some(groups),
             Answer::Tree(tree) => self.tree.take(tree),
+            Answer::Sockets(sockets) => self.sockets = Some(sockets),
             Answer::Letters(letters) => self.letters = Some(letters),
             Answer::Waits(waits) => {
                 self.cycles = Some(waits.cycles.len());
@@ -343,6 +361,12 @@ impl App {
                     .map(|it| format!("{} {}", it.waiter, it.kind))
                     .collect()
             }
+            View::Sockets => {
+                let sockets = self.sockets().iter();
+                sockets
+                    .map(|it| format!("{} {}", it.scheduler, it.id))
+                    .collect()
+            }
             View::Alarms => {
                 let pulse = self.pulse.as_ref();
                 let alarms = pulse.map_or(0, |it| it.alarms.len() + it.long_steps.len());
@@ -365,6 +389,11 @@ impl App {
         groups
             .filter(|it| number.is_none_or(|number| number == it.scheduler))
             .collect()
+    }
+
+    /// The sockets of the answer.
+    pub(crate) fn sockets(&self) -> &[Socket] {
+        self.sockets.as_ref().map_or(&[], |it| &it.sockets)
     }
 
     /// The letters of the shown scheduler, the newest first.
@@ -392,6 +421,10 @@ impl App {
             View::Waits => {
                 let wait = self.waits.as_ref()?.waits.get(at)?;
                 wait.scheduler.map(|it| (it, wait.waiter.clone()))
+            }
+            View::Sockets => {
+                let mut waits = self.sockets().get(at)?.waits.iter();
+                waits.find_map(|it| Some((it.scheduler?, it.pid.clone()?)))
             }
             View::Alarms => {
                 let pulse = self.pulse.as_ref()?;

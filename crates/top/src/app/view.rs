@@ -7,6 +7,7 @@ pub(crate) enum View {
     Groups,
     Tree,
     Waits,
+    Sockets,
     Alarms,
     Letters,
     /// A single process.
@@ -15,11 +16,12 @@ pub(crate) enum View {
 
 impl View {
     /// The views with a key, in the order of the key Tab.
-    pub(crate) const ALL: [Self; 6] = [
+    pub(crate) const ALL: [Self; 7] = [
         Self::Processes,
         Self::Groups,
         Self::Tree,
         Self::Waits,
+        Self::Sockets,
         Self::Alarms,
         Self::Letters,
     ];
@@ -30,6 +32,7 @@ impl View {
             Self::Groups => Some('g'),
             Self::Tree => Some('e'),
             Self::Waits => Some('w'),
+            Self::Sockets => Some('o'),
             Self::Alarms => Some('a'),
             Self::Letters => Some('l'),
             Self::One => None,
@@ -42,6 +45,7 @@ impl View {
             Self::Groups => "Groups",
             Self::Tree => "Tree",
             Self::Waits => "Waits",
+            Self::Sockets => "Sockets",
             Self::Alarms => "Alarms",
             Self::Letters => "Dead letters",
             Self::One => "Process",

@@ -72,6 +72,7 @@ pub(crate) fn view(app: &mut App, theme: Theme, area: Rect, buffer: &mut Buffer)
         View::Groups => (&views::GROUPS, &|it| views::group(app, it)),
         View::Tree => (&views::TREE, &|it| views::branch(app, theme, it)),
         View::Waits => (&views::WAITS, &|it| views::wait(app, theme, it)),
+        View::Sockets => (&views::SOCKETS, &|it| views::socket(app, it)),
         View::Alarms => (&views::ALARMS, &|it| views::alarm(app, theme, it)),
         View::Letters | View::One => (&views::LETTERS, &|it| views::letter(app, it)),
     };
@@ -94,6 +95,7 @@ fn rows(app: &App) -> usize {
         View::Groups => app.groups().len(),
         View::Tree => app.tree.visible().len(),
         View::Waits => app.waits.as_ref().map_or(0, |it| it.waits.len()),
+        View::Sockets => app.sockets().len(),
         View::Alarms => app
             .pulse
             .as_ref()
@@ -112,6 +114,10 @@ fn empty(app: &App) -> &'static str {
         }
         View::Processes | View::Groups | View::Tree => "No process is here yet.",
         View::Waits => "No process waits for another.",
+        View::Sockets if app.sockets.as_ref().is_some_and(|it| it.driven.is_empty()) => {
+            "ganger-net does not drive this scheduler: see Builder::driver."
+        }
+        View::Sockets => "No socket is open.",
         View::Alarms => "No alarm is raised, and no step was long.",
         View::Letters => "No dead letter is kept: see ganger_observe::keep_letters.",
         View::One => "",
@@ -167,6 +173,10 @@ pub(crate) fn title(app: &App, theme: Theme) -> Line<'static> {
             let cycles = app.cycles.unwrap_or(0);
             format!("{count}, cycles {cycles}{}", views::heads(app))
         }
+        View::Sockets => {
+            let open = app.sockets.as_ref().map_or(0, |it| it.open);
+            format!("{} of {}", app.sockets().len(), count(open))
+        }
         View::Alarms => {
             let pulse = app.pulse.as_ref();
             let (alarms, steps) = pulse.map_or((0, 0), |it| (it.alarms.len(), it.long_steps.len()));
@@ -208,7 +218,7 @@ fn bottom(app: &App, theme: Theme) -> Line<'static> {
     if let Link::Lost { why, .. } = &app.link {
         return Line::styled(why.clone(), theme.warning());
     }
-    let keys = "? help  / filter  < > sort  p g e w a l views  Enter one  x act  t trace  q quit";
+    let keys = "? help  / filter  < > sort  pgewoal views  Enter one  x act  t trace  q quit";
     Line::styled(keys, theme.dim())
 }
 

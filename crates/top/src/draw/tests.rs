@@ -171,6 +171,16 @@ fn each_view_has_its_key_and_its_content() {
     stage.press(KeyCode::Char('w'));
     let heads = "Waits 7, cycles 1, 4 behind thread sql-1 (longest ";
     stage.shows(&[heads, "mutex", "sql", "thread sql-1"]);
+    stage.press(KeyCode::Char('o'));
+    stage.shows(&["Sockets 5 of 5", "tcp_listener", "10.1.0.7:443", "Session"]);
+    stage.press(KeyCode::Enter);
+    stage.shows(&["4294967306"]);
+    stage.press(KeyCode::Esc);
+    stage.press(KeyCode::Char('s'));
+    stage.pass(1);
+    stage.shows(&["Sockets 0 of 0", "ganger-net does not drive this scheduler"]);
+    stage.press(KeyCode::Char('s'));
+    stage.pass(1);
     stage.press(KeyCode::Char('a'));
     stage.shows(&[
         "Alarms 2, long steps 1",

@@ -1,4 +1,4 @@
-//! Groups, the tree, waits, alarms and letters as lists.
+//! Groups, the tree, waits, sockets, alarms and letters as lists.
 
 use super::grid::{Cell, Column};
 use super::processes::short_pid;
@@ -141,6 +141,48 @@ pub(super) fn heads(app: &App) -> String {
         )
     });
     text.collect()
+}
+
+pub(super) const SOCKETS: [Column; 7] = [
+    Column::left("SOCKET", 13),
+    Column::fill("HERE", 15),
+    Column::fill("PEER", 15),
+    Column::left("WAITER", 12).wide(20).end(),
+    Column::fill("NAME", 10),
+    Column::left("TO", 6).rank(1),
+    Column::right("SINCE", 7),
+];
+
+/// A socket, with the first of its waiters.
+pub(super) fn socket(app: &App, place: usize) -> Vec<Cell> {
+    let Some(socket) = app.sockets().get(place) else {
+        return Vec::new();
+    };
+    let wait = socket.waits.first();
+    let more = match socket.waits.len() {
+        0 | 1 => String::new(),
+        waits => format!(" +{}", waits - 1),
+    };
+    let pid = wait.map(|it| match &it.pid {
+        Some(pid) => short_pid(app, pid),
+        None => "unknown".to_owned(),
+    });
+    let name = wait.and_then(|it| it.name.as_deref()).map(short_type);
+    let to = wait.map(|it| match it.is_write {
+        true => "write",
+        false if socket.kind.ends_with("listener") => "accept",
+        false => "read",
+    });
+    let since = wait.and_then(|it| it.since_ns).map(time);
+    vec![
+        Cell::plain(&socket.kind),
+        Cell::plain(socket.local.as_deref().unwrap_or_default()),
+        Cell::plain(socket.peer.as_deref().unwrap_or_default()),
+        Cell::plain(pid.unwrap_or_default()),
+        Cell::plain(name.unwrap_or_default() + &more),
+        Cell::plain(to.unwrap_or_default()),
+        Cell::plain(since.unwrap_or_default()),
+    ]
 }
 
 pub(super) const ALARMS: [Column; 4] = [

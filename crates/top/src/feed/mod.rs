@@ -11,7 +11,9 @@
 use crate::fault::Fault;
 use crate::measure::Key;
 use crate::source::Source;
-use ganger_observe::api::{Groups, Letters, Processes, ProcessesQuery, Snapshot, Tree, Waits};
+use ganger_observe::api::{
+    Groups, Letters, Processes, ProcessesQuery, Snapshot, Sockets, SocketsQuery, Tree, Waits,
+};
 use std::collections::HashSet;
 use std::io;
 use std::sync::mpsc::Sender;
@@ -39,6 +41,7 @@ pub(crate) enum Wish {
     Groups,
     Tree,
     Waits,
+    Sockets(SocketsQuery),
     Letters,
     /// The snapshots are enough.
     Nothing,
@@ -54,6 +57,7 @@ pub(crate) enum Answer {
     Groups(Groups),
     Tree(Tree),
     Waits(Waits),
+    Sockets(Sockets),
     Letters(Letters),
 }
 
@@ -255,6 +259,7 @@ pub(crate) fn ask(
         Wish::Groups => source.groups().map(Answer::Groups),
         Wish::Tree => source.tree().map(Answer::Tree),
         Wish::Waits => source.waits().map(Answer::Waits),
+        Wish::Sockets(query) => source.sockets(query).map(Answer::Sockets),
         Wish::Letters => source.letters().map(Answer::Letters),
         Wish::Process((scheduler, pid)) => match source.process(*scheduler, pid) {
             Ok(mut answer) => Ok(Answer::Process(answer.processes.pop().map(Box::new))),

@@ -31,6 +31,9 @@ impl<F: Fn() -> Result<(), Fault> + Send + Sync> Source for Scripted<F> {
     fn waits(&self) -> Result<Waits, Fault> {
         self.0.waits()
     }
+    fn sockets(&self, query: &SocketsQuery) -> Result<Sockets, Fault> {
+        self.0.sockets(query)
+    }
     fn letters(&self) -> Result<Letters, Fault> {
         self.0.letters()
     }
@@ -83,6 +86,7 @@ fn a_new_wish_is_answered_at_once() {
         Wish::Groups,
         Wish::Tree,
         Wish::Waits,
+        Wish::Sockets(SocketsQuery::default()),
         Wish::Letters,
         Wish::Processes(ProcessesQuery::default()),
         Wish::Process((1, "{shop|4294967326}".to_owned())),
@@ -94,6 +98,7 @@ fn a_new_wish_is_answered_at_once() {
             Answer::Groups(_) => wish == Wish::Groups,
             Answer::Tree(_) => wish == Wish::Tree,
             Answer::Waits(_) => wish == Wish::Waits,
+            Answer::Sockets(_) => matches!(wish, Wish::Sockets(_)),
             Answer::Letters(_) => wish == Wish::Letters,
             Answer::Processes(..) => matches!(wish, Wish::Processes(_)),
             Answer::Process(process) => process.is_some_and(|it| it.names == ["mailer"]),

@@ -11,7 +11,7 @@ pub use remote::Remote;
 
 use crate::fault::Fault;
 use ganger_observe::api::{
-    Acted, Groups, Letters, Processes, ProcessesQuery, Snapshot, Tree, Waits,
+    Acted, Groups, Letters, Processes, ProcessesQuery, Snapshot, Sockets, SocketsQuery, Tree, Waits,
 };
 use std::io::Write;
 use std::time::Duration;
@@ -40,6 +40,8 @@ pub trait Source: Send + Sync {
     fn tree(&self) -> Result<Tree, Fault>;
     /// Waits for each other.
     fn waits(&self) -> Result<Waits, Fault>;
+    /// A page of the open sockets.
+    fn sockets(&self, query: &SocketsQuery) -> Result<Sockets, Fault>;
     /// Dead letters.
     fn letters(&self) -> Result<Letters, Fault>;
     /// Does something to a process: the name of one of

@@ -5,7 +5,8 @@ use super::address::Address;
 use super::http::Client;
 use crate::fault::Fault;
 use ganger_observe::api::{
-    self, Acted, Groups, Letters, Processes, ProcessesQuery, Snapshot, Tree, Waits,
+    self, Acted, Groups, Letters, Processes, ProcessesQuery, Snapshot, Sockets, SocketsQuery, Tree,
+    Waits,
 };
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::de::DeserializeOwned;
@@ -85,6 +86,10 @@ impl Source for Remote {
 
     fn waits(&self) -> Result<Waits, Fault> {
         self.ask("/api/v1/waits", Duration::ZERO)
+    }
+
+    fn sockets(&self, query: &SocketsQuery) -> Result<Sockets, Fault> {
+        self.ask(&format!("/api/v1/sockets?{query}"), Duration::ZERO)
     }
 
     fn letters(&self) -> Result<Letters, Fault> {

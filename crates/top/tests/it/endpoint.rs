@@ -1,6 +1,6 @@
 //! With an endpoint in the same process.
 
-use ganger_observe::api::ProcessesQuery;
+use ganger_observe::api::{ProcessesQuery, SocketsQuery};
 use ganger_observe::{Endpoint, keep_letters, serve};
 use ganger_sched::Scheduler;
 use ganger_task::Cx;
@@ -45,6 +45,14 @@ fn an_endpoint_is_shown() {
     let one = source.process(1, &pid).unwrap();
     assert_eq!(one.processes[0].pid, pid);
     assert_eq!(source.letters().unwrap().schedulers[0].scheduler, 1);
+    let mut sockets = SocketsQuery::default();
+    assert_eq!(source.sockets(&sockets).unwrap().open, 0);
+    sockets.scheduler = Some(7);
+    let missing = source.sockets(&sockets).unwrap_err().to_string();
+    assert!(
+        missing.contains("no scheduler has that number"),
+        "{missing}"
+    );
     let missing = source.process(1, "{shop|77}");
     assert!(matches!(missing, Err(Fault::NotHere(_))), "{missing:?}");
     let mut elsewhere = ProcessesQuery::default();

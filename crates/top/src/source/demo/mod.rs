@@ -12,7 +12,8 @@ use super::Source;
 use crate::fault::Fault;
 use crowd::Member;
 use ganger_observe::api::{
-    Acted, Groups, Letters, Process, Processes, ProcessesQuery, Snapshot, Tree, VERSION, Waits,
+    Acted, Groups, Letters, Process, Processes, ProcessesQuery, Snapshot, Sockets, SocketsQuery,
+    Tree, VERSION, Waits,
 };
 use std::cmp::Reverse;
 use std::io::Write;
@@ -110,6 +111,10 @@ impl Source for Demo {
 
     fn waits(&self) -> Result<Waits, Fault> {
         Ok(views::waits(self.now()))
+    }
+
+    fn sockets(&self, query: &SocketsQuery) -> Result<Sockets, Fault> {
+        Ok(views::sockets(self.now(), query))
     }
 
     fn letters(&self) -> Result<Letters, Fault> {

@@ -1,9 +1,10 @@
-//! Groups, the tree, waits and letters of the shop.
+//! Groups, the tree, waits, sockets and letters of the shop.
 
 use super::crowd::{Member, nanos, pid};
 use crate::text::whole;
 use ganger_observe::api::{
-    Group, Groups, Head, Letter, Letters, SchedulerLetters, Tree, TreeNode, VERSION, WaitFor, Waits,
+    Group, Groups, Head, Letter, Letters, SchedulerLetters, Socket, SocketWait, Sockets,
+    SocketsQuery, Tree, TreeNode, VERSION, WaitFor, Waits,
 };
 use std::cmp::Reverse;
 
@@ -100,6 +101,41 @@ pub(super) fn waits(now: f64) -> Waits {
         }],
         others: 0,
         watched_ns: nanos(now),
+    }
+}
+
+/// The first scheduler has a listener, and a connection for each of the newest sessions.
+pub(super) fn sockets(now: f64, query: &SocketsQuery) -> Sockets {
+    let socket = |id: u64, place: u64, name: &str| Socket {
+        scheduler: 1,
+        id,
+        kind: if id == 1 { "tcp_listener" } else { "tcp" }.to_owned(),
+        local: Some("10.1.0.7:443".to_owned()),
+        peer: (id > 1).then(|| format!("10.1.9.{}:{}", id % 200, 50_000 + id % 10_000)),
+        waits: vec![SocketWait {
+            is_write: id % 5 == 0,
+            pid: Some(pid(1, place)),
+            scheduler: Some(1),
+            name: Some(name.to_owned()),
+            since_ns: Some(nanos((now + id as f64 * 0.7) % 9.0)),
+        }],
+    };
+    let newest = whole((now * 2.0).floor());
+    let sessions = newest.saturating_sub(3)..=newest;
+    let mut all = vec![socket(1, 10, "shop::Orders<shop::Basket>")];
+    all.extend(sessions.map(|number| socket(2 + number, 5_000 + number, "web::Session")));
+    let mut driven = vec![1];
+    if query.scheduler.is_some_and(|it| it != 1) {
+        (all, driven) = (Vec::new(), Vec::new());
+    }
+    let open = all.len() as u64;
+    all.retain(|it| it.id > query.after);
+    all.truncate(query.top as usize);
+    Sockets {
+        version: VERSION,
+        open,
+        driven,
+        sockets: all,
     }
 }
 

@@ -1,7 +1,7 @@
 //! The document is whole, asks the program alone, and knows the API.
 
 use super::*;
-use crate::api::{Acted, Groups, Letters, Processes, Snapshot, Tree, Waits};
+use crate::api::{Acted, Groups, Letters, Processes, Snapshot, Sockets, Tree, Waits};
 use crate::endpoint::routes;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -323,6 +323,12 @@ fn answers() -> Vec<Value> {
                 "reason": "", "source": null, "target": "", "topic": "", "at_ns": 1
             }]
         }]})),
+        written::<Sockets>(json!({"version": 1, "open": 1, "driven": [1], "sockets": [{
+            "scheduler": 1, "id": 1, "kind": "", "local": null, "peer": null,
+            "waits": [{
+                "is_write": true, "pid": null, "scheduler": null, "name": null, "since_ns": null
+            }]
+        }]})),
     ]
 }
 
@@ -343,13 +349,14 @@ const OWN: &str = "\
     forEach format frame from fromEntries get getContext getElementById getPropertyValue \
     globalAlpha has hash head headers height hidden history hover id idle includes indexOf info \
     insertBefore isBad isBusy isFolded isHere isLog isNaN join json keep kept key keys lastChild \
-    later legend length line lineJoin lines lineTo lineWidth listen log log10 log2 lose map max \
-    maxWidth message metaKey min minWidth move moveTo newest next nextElementSibling nextSibling \
-    nothing now of offsetX ok open paddingLeft parse path patience period point points prepend \
-    preventDefault previous previousElementSibling process push querySelectorAll question queue \
-    rate rates ready50 ready99 reduce remove removeAttribute replace replaceChildren replaceState \
-    reverse revokeObjectURL round row rows run said scrollIntoView see seen series set \
-    setAttribute setTransform shape shares shift showModal shown signal silences since size slice \
-    some sortedBy split sqrt start startsWith status step50 step99 stepRate stop stream streamAt \
-    stroke strokeStyle style tab tabIndex take tell textAlign textBaseline textContent texts \
-    timeout timerRate title to toFixed toggle toLocaleString trim values visibility when width";
+    later legend length line lineJoin lines lineTo lineWidth listen localeCompare log log10 log2 \
+    lose map max maxWidth message metaKey min minWidth move moveTo newest next nextElementSibling \
+    nextSibling nothing now of offsetX ok paddingLeft parse path patience period point points \
+    prepend preventDefault previous previousElementSibling process push querySelectorAll question \
+    queue rate rates ready50 ready99 reduce remove removeAttribute replace replaceChildren \
+    replaceState reverse revokeObjectURL round row rows run said scrollIntoView see seen series \
+    set setAttribute setTransform shape shares shift showModal shown signal silences since size \
+    slice some sort sortedBy split sqrt start startsWith status step50 step99 stepRate stop stream \
+    streamAt stroke strokeStyle style tab tabIndex take tell textAlign textBaseline textContent \
+    texts timeout timerRate title to toFixed toggle toLocaleString trim values visibility when \
+    width";

@@ -6,7 +6,8 @@ const MISSING_PAUSE_MS = 60_000;
 const VIEWS = [
   ["overview", "Overview", overview], ["workers", "Workers", workers], ["processes", "Processes", processes],
   ["process", "One process", oneProcess], ["groups", "Groups", groups], ["tree", "Tree", tree],
-  ["waits", "Waits", waits], ["letters", "Dead letters", letters], ["steps", "Long steps", longSteps],
+  ["waits", "Waits", waits], ["sockets", "Sockets", sockets], ["letters", "Dead letters", letters],
+  ["steps", "Long steps", longSteps],
 ].map(([name, title, build]) => ({ name, title, ...build() }));
 
 /** The chosen scheduler's number; none while there is a single one. */
@@ -136,7 +137,7 @@ function makeTabs() {
   const list = byId("tabs");
   VIEWS.forEach((it, at) => {
     it.tab = make("button", {
-      role: "tab", id: `tab-${it.name}`, "aria-controls": "main", title: `Key ${at + 1}`,
+      role: "tab", id: `tab-${it.name}`, "aria-controls": "main", title: `Key ${(at + 1) % 10}`,
       onclick: () => go(it.name, {}),
     }, it.title);
     list.append(it.tab);
@@ -153,7 +154,7 @@ function makeTabs() {
 
 document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.altKey || event.metaKey || event.target.closest("input, select")) return;
-  const at = Number(event.key);
+  const at = event.key === "0" ? 10 : Number(event.key);
   if (at >= 1 && at <= VIEWS.length) go(VIEWS[at - 1].name, {});
   else if (event.key === "/") {
     if (view.name !== "processes") go("processes", {});

@@ -22,11 +22,11 @@ class Table {
     this.element = make("div", {}, this.frame, this.nothing);
   }
 
-  /** Shows by which column the values are sorted. */
-  sortedBy(by) {
+  /** Shows by which column the values are sorted, and how. */
+  sortedBy(by, order = "descending") {
     this.columns.forEach((column, at) => {
       const cell = this.head.children[at];
-      if (column.by === by) cell.setAttribute("aria-sort", "descending");
+      if (column.by === by) cell.setAttribute("aria-sort", order);
       else cell.removeAttribute("aria-sort");
     });
   }

@@ -1,4 +1,4 @@
-// Groups, the tree, and dead letters.
+// Groups, the tree, dead letters, and sockets.
 
 function ofScheduler(list) {
   return scheduler === null ? list : list.filter((it) => it.scheduler === scheduler);
@@ -168,4 +168,90 @@ function letters() {
     },
     refused: (error) => put(note, error.message),
   };
+}
+
+const SOCKETS = {
+  tcp_listener: "TCP listener",
+  tcp: "TCP",
+  unix_listener: "Unix listener",
+  unix: "Unix",
+  udp: "UDP",
+  pipe: "pipe",
+  child: "child process",
+  signal: "signals",
+  call: "blocking call",
+};
+
+/** The orders of sockets: texts from the first one up, and the longest wait first. */
+const SOCKET_ORDERS = {
+  kind: (it) => SOCKETS[it.kind] ?? it.kind,
+  local: (it) => it.local ?? "",
+  peer: (it) => it.peer ?? "",
+  since: (it) => Math.max(-1, ...it.waits.map((wait) => wait.since_ns ?? -1)),
+};
+
+function sockets() {
+  let last = null;
+  const since = (it) => (SOCKET_ORDERS.since(it) < 0 ? "" : duration(SOCKET_ORDERS.since(it)));
+  const table = new Table([
+    { title: "Socket", by: "kind", class: "name", cell: SOCKET_ORDERS.kind },
+    { title: "Here", by: "local", class: "name", cell: SOCKET_ORDERS.local },
+    { title: "Peer", by: "peer", class: "name", cell: SOCKET_ORDERS.peer },
+    { title: "Waits on it", class: "name", cell: socketCell },
+    { title: "since", by: "since", class: "number", cell: since },
+    { title: "Id", by: "id", class: "number wide", cell: (it) => String(it.id) },
+  ], {
+    key: (it) => `${it.scheduler} ${it.id}`,
+    open: (it) => {
+      const known = it.waits.find((wait) => wait.pid && wait.scheduler !== null);
+      if (known) go("process", { pid: known.pid, of: known.scheduler });
+    },
+    sort: (by) => {
+      place.set("by", by);
+      if (last) show();
+      lookNow();
+    },
+    empty: "No socket is open.",
+  });
+  const note = make("p", { class: "note" });
+  const show = () => {
+    const by = place.get("by") ?? "id";
+    table.sortedBy(by, by === "since" ? "descending" : "ascending");
+    table.draw(SOCKET_ORDERS[by] ? [...last.sockets].sort(inOrder(SOCKET_ORDERS[by])) : last.sockets);
+    const left = last.open - last.sockets.length;
+    put(note, last.driven.length
+      ? `${count(last.open)} open sockets.${left > 0 ? ` ${count(left)} younger ones are not shown.` : ""}`
+      : "ganger-net drives no scheduler that is shown here: see Builder::driver.");
+  };
+  return {
+    element: make("div", {}, note, table.element),
+    period: 2_000,
+    path: () => `/api/v1/sockets?top=${MOST_ROWS}${scheduler === null ? "" : `&scheduler=${scheduler}`}`,
+    answer(answer) {
+      last = answer;
+      show();
+    },
+    refused: (error) => put(note, error.message),
+  };
+}
+
+/** Numbers from the largest down, and texts from the first up, with none at the end. */
+function inOrder(read) {
+  return (one, other) => {
+    const [a, b] = [read(one), read(other)];
+    if (typeof a === "number") return b - a;
+    return a && b ? a.localeCompare(b, "en", { numeric: true }) : Number(!a) - Number(!b);
+  };
+}
+
+function socketCell(socket, cell) {
+  const key = socket.waits.map((it) => `${it.scheduler} ${it.pid} ${it.name} ${it.is_write}`).join("|");
+  if (cell.dataset.shown === key) return;
+  cell.dataset.shown = key;
+  const read = socket.kind.includes("listener") ? "to accept" : "to read";
+  putChildren(cell, ...socket.waits.map((it) => {
+    const name = it.name ? `${shortType(it.name)} ` : "";
+    const process = it.pid && it.scheduler !== null ? pidLink(it.pid, it.scheduler) : it.pid ?? "unknown";
+    return make("div", {}, name, process, make("span", { class: "dim" }, ` ${it.is_write ? "to write" : read}`));
+  }));
 }
