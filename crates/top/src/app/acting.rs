@@ -69,11 +69,9 @@ impl App {
             Asking::Which(process) => {
                 let keys = self.allowed().map(|it| format!("{} {}", it.key, it.name));
                 let keys: Vec<_> = keys.collect();
-                format!(
-                    "{}:  {}  Esc leave it",
-                    self.title_of(process),
-                    keys.join("  ")
-                )
+                // A narrow screen has room for all keys beside a name or a PID.
+                let name = self.name_of(process).unwrap_or(&process.1);
+                format!("{name}: {}  Esc leave it", keys.join("  "))
             }
             Asking::Sure(process, action) => {
                 let title = self.title_of(process);
@@ -84,13 +82,14 @@ impl App {
 
     /// The name and the PID of a process.
     fn title_of(&self, process: &Key) -> String {
-        let rows = self.rows.all().iter().chain(&self.single);
-        let is_it = |it: &&Row| it.key() == *process;
-        let name = rows
-            .into_iter()
-            .find(is_it)
-            .and_then(|it| it.process.names.first());
-        let pid = &process.1;
+        let (name, pid) = (self.name_of(process), &process.1);
         name.map_or_else(|| pid.clone(), |name| format!("{name} {pid}"))
+    }
+
+    /// The first name of a process, where the process is listed and has one.
+    fn name_of(&self, process: &Key) -> Option<&str> {
+        let mut rows = self.rows.all().iter().chain(&self.single);
+        let row = rows.find(|it: &&Row| it.key() == *process)?;
+        row.process.names.first().map(String::as_str)
     }
 }

@@ -219,7 +219,11 @@ fn an_action_that_ends_a_process_is_asked_about_first() {
     allow(&mut stage, &["terminate", "suspend", "from the future"]);
     let selected = stage.app.rows.all()[0].key();
     assert_eq!(stage.press(KeyCode::Char('x')), Deed::None);
-    stage.shows(&["mailer {shop|4294967326}:  s suspend  t terminate  Esc leave it"]);
+    stage.shows(&["mailer: s suspend  t terminate  Esc leave it"]);
+    let all = ["suspend", "resume", "restart", "cancel", "terminate"];
+    allow(&mut stage, &all);
+    stage.shows(&["s suspend  u resume  r restart  c cancel  t terminate  Esc leave it"]);
+    allow(&mut stage, &["terminate", "suspend", "from the future"]);
     // Neither allowed nor known.
     assert_eq!(stage.press(KeyCode::Char('c')), Deed::None);
     stage.shows(&["Processes "]);

@@ -2,6 +2,8 @@
 
 function oneProcess() {
   const rates = new Rates();
+  // No other process ever has the PID of one that has ended.
+  let isOver = false;
   const title = make("h2");
   const facts = make("dl", { class: "facts" });
   const ended = make("p", { class: "refused", role: "status" });
@@ -34,6 +36,7 @@ function oneProcess() {
     element: make("div", {}, title, ended, actions.element,
       make("div", { class: "card" }, facts, line), make("h2", {}, "Waits"), waits.element),
     enter() {
+      isOver = false;
       rows.clear();
       putChildren(facts);
       put(title, place.get("pid") ?? "");
@@ -43,7 +46,7 @@ function oneProcess() {
     },
     path() {
       const pid = place.get("pid");
-      return pid ? processPath(pid, place.get("of")) : null;
+      return pid && !isOver ? processPath(pid, place.get("of")) : null;
     },
     answer(list) {
       const it = list.processes[0];
@@ -77,8 +80,9 @@ function oneProcess() {
       actions.draw(it);
     },
     refused(error) {
+      isOver = error.status === 404;
       put(ended, error.status === 404 ? "This process is not alive. Below is what was seen of it last." : error.message);
-      if (error.status === 404) actions.end();
+      if (isOver) actions.end();
     },
   };
 }
