@@ -113,7 +113,7 @@ pub(super) fn sockets(now: f64, query: &SocketsQuery) -> Sockets {
         local: Some("10.1.0.7:443".to_owned()),
         peer: (id > 1).then(|| format!("10.1.9.{}:{}", id % 200, 50_000 + id % 10_000)),
         waits: vec![SocketWait {
-            is_write: id % 5 == 0,
+            is_write: id.is_multiple_of(5),
             pid: Some(pid(1, place)),
             scheduler: Some(1),
             name: Some(name.to_owned()),
