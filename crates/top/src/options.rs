@@ -8,7 +8,8 @@ use std::time::Duration;
 ///
 /// Shows the schedulers of a program with an endpoint (`ganger::observe::serve`): workers, busy
 /// processes, growing mailboxes, waits and deadlocks, dead letters and alarms. `?` lists the keys.
-/// Reads only. Survives the end of the program, and goes on when the program is back.
+/// Reads, and acts on a process where the program allows that (`x`). Survives the end of the
+/// program, and goes on when the program is back.
 ///
 /// Sort by busy, messages and growth over a window (`n`); filter with `/`, for instance
 /// `state:blocked -type:Supervisor sql`. The letters in the last column are warnings: Y never

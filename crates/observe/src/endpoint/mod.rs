@@ -83,6 +83,7 @@ use std::time::Duration;
 /// | `/api/v1/events` | server-sent events: a [`Snapshot`] a second, or `?every=` 250ms to 60s |
 /// | `/api/v1/letters` | [`Letters`] |
 /// | `/api/v1/sockets` | [`Sockets`], by a [`SocketsQuery`], where `ganger-net` drives |
+/// | `/trace` | the last `?seconds=` of a flight recorder, for Perfetto |
 /// | `/profile` | a file for pprof, or folded stacks, by the feature `profile` |
 /// | `/login` | takes the token, and gives a cookie for it |
 ///
