@@ -87,7 +87,7 @@ pub use api::handle::{Handle, ProcessInfo, UpgradeRefused, UpgradeRefusedKind, W
 #[cfg(feature = "signals")]
 pub use api::interrupt::RunError;
 #[cfg(feature = "observe")]
-pub use api::interventions::InterventionError;
+pub use api::interventions::{InspectPanicked, InterventionError};
 pub use api::into_process::{IntoProcess, OfActor, OfProcess, OfTask, Startable};
 pub use api::process_handle::{Address, ProcessHandle};
 pub use api::remote::RemoteError;

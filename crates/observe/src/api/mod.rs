@@ -17,6 +17,7 @@
 mod acted;
 mod answers;
 mod counts;
+mod inspected;
 mod measures;
 mod mistake;
 mod order;
@@ -31,6 +32,7 @@ pub use answers::{
     Timers,
 };
 pub use counts::Counts;
+pub use inspected::Inspected;
 pub use measures::{Distribution, Distributions, OfType, ProcessCounts, Wait, WorkerTimes};
 pub use mistake::QueryError;
 pub use order::By;

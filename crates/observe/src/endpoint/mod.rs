@@ -76,6 +76,7 @@ use std::time::Duration;
 /// | `/api/v1/processes` | [`Processes`], by a [`ProcessesQuery`] |
 /// | `/api/v1/process/{pid}` | [`Processes`] with a single process; `?scheduler=` says of which |
 /// | `…/{pid}/cancel`, `…/terminate`, `…/restart` | by `POST`, where allowed: [`Acted`] |
+/// | `…/{pid}/state` | [`Inspected`], where the scheduler allows interventions |
 /// | `…/{pid}/suspend`, `…/{pid}/resume` | as these, where the scheduler allows it, too |
 /// | `/api/v1/groups` | [`Groups`]: processes that are alike |
 /// | `/api/v1/tree` | [`Tree`]: supervisors, and what processes have started |
@@ -110,6 +111,7 @@ use std::time::Duration;
 /// [`Sockets`]: crate::api::Sockets
 /// [`SocketsQuery`]: crate::api::SocketsQuery
 /// [`Acted`]: crate::api::Acted
+/// [`Inspected`]: crate::api::Inspected
 pub fn serve(address: impl ToSocketAddrs) -> Serve {
     Serve {
         addresses: address.to_socket_addrs().map(Iterator::collect),

@@ -66,6 +66,11 @@ const PATHS: [(&str, &str, &str); 15] = [
         "POST: the process takes no steps until /resume, where its scheduler allows it, too",
     ),
     (
+        "/api/v1/process/{pid}/state",
+        "",
+        "the state of the process, where its type shows it and its scheduler allows it",
+    ),
+    (
         "/api/v1/process/{pid}/restart",
         "",
         "POST: its supervisor stops it and starts another one in its place, where the program \

@@ -1,11 +1,15 @@
 //! Requests for a single process, which has its PID in the path.
 
+use super::actions::not_allowed;
 use super::answer::{self, Answer, Refused, bad, refused};
+use super::limits::HAPPEN;
 use super::look;
 use super::observed::Shown;
 use super::site::Site;
-use crate::api::{Process, Processes, ProcessesQuery, VERSION};
-use ganger_proc_api::Pid;
+use crate::api::{Inspected, Process, Processes, ProcessesQuery, State, VERSION};
+use ganger_proc_api::{CommandError, Pid};
+use ganger_sched::{InspectPanicked, InterventionError};
+use ganger_task::{Cx, WaitError};
 use hyper::StatusCode;
 use percent_encoding::percent_decode_str;
 
@@ -17,6 +21,44 @@ pub(super) fn answer(site: &Site, pid: &str, query: &str) -> Result<Answer, Refu
         live: 1,
         matched: 1,
         processes: vec![process],
+    }))
+}
+
+/// Shows the state of the process, by the hook of its type.
+pub(super) async fn state(
+    cx: &Cx,
+    site: &Site,
+    (pid, query): (&str, &str),
+) -> Result<Answer, Refused> {
+    let (shown, pid, process) = find(site, pid, query)?;
+    let asked = cx.timeout(HAPPEN, cx.ask(shown.handle.inspect(pid))).await;
+    let (state, panic) = match asked {
+        Ok(Ok(state)) => (state, None),
+        Ok(Err(WaitError::Command(CommandError::Failed(error)))) => {
+            match error.downcast::<InspectPanicked>() {
+                Ok(panicked) => (None, Some(panicked.message.into())),
+                Err(error) => match error.downcast::<InterventionError>() {
+                    Ok(error) => return Err(not_allowed(*error)),
+                    Err(error) => return Err(refused(StatusCode::CONFLICT, &error.to_string())),
+                },
+            }
+        }
+        // The process has ended, and has dropped the question.
+        Ok(Err(_)) => return Err(no_process()),
+        Err(_) => {
+            let sentence = match process.state {
+                State::Running => "the process is stuck in a step: ask again, or see its long step",
+                _ => "no worker has come to the process within a second: ask again",
+            };
+            return Err(refused(StatusCode::SERVICE_UNAVAILABLE, sentence));
+        }
+    };
+    Ok(answer::json(&Inspected {
+        version: VERSION,
+        scheduler: shown.number,
+        pid: pid.to_string(),
+        state,
+        panic,
     }))
 }
 

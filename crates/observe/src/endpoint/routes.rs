@@ -36,6 +36,8 @@ enum Route<'a> {
     Processes,
     /// The text of a PID, as it is in the path.
     Process(&'a str),
+    /// The state of the process of that PID.
+    State(&'a str),
     /// What to do with the process of that PID.
     Act(Action, &'a str),
     View(View),
@@ -67,6 +69,9 @@ impl<'a> Route<'a> {
             "/trace" => Self::Trace,
             _ => {
                 let pid = path.strip_prefix("/api/v1/process/")?;
+                if let Some(pid) = pid.strip_suffix("/state") {
+                    return Some(Self::State(pid));
+                }
                 let action = actions::of(pid).map(|(pid, action)| Self::Act(action, pid));
                 action.unwrap_or(Self::Process(pid))
             }
@@ -235,6 +240,7 @@ async fn without_body(
             Ok(answer::json_bytes(json))
         }
         Route::Process(pid) => process::answer(site, pid, query),
+        Route::State(pid) => process::state(cx, site, (pid, query)).await,
         Route::Act(action, pid) => actions::act(cx, site, action, (pid, query)).await,
         Route::View(view) => {
             no_query(query)?;

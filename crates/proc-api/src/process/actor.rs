@@ -167,6 +167,11 @@ pub trait Actor: Send + 'static {
         Ok(())
     }
 
+    /// The state of the actor, as an operator sees it: see [`Process::inspect`].
+    fn inspect(&self) -> Option<String> {
+        None
+    }
+
     /// Releases what the process holds: see [`Process::close`].
     fn close(&mut self) {}
 }
@@ -272,6 +277,10 @@ impl<A: Actor> Process for ActorProcess<A> {
             }
         }
         Ok(())
+    }
+
+    fn inspect(&self) -> Option<String> {
+        self.actor.inspect()
     }
 
     fn close(&mut self) {

@@ -93,6 +93,14 @@ pub trait Process: Any + Send {
     /// however the process ends, and never while `step` runs.
     fn close(&mut self) {}
 
+    /// The state of the process, as an operator sees it. `None`, the default, shows nothing.
+    ///
+    /// A scheduler calls the hook between two steps, where it allows operators to look. A panic in
+    /// the hook is contained, and the process goes on.
+    fn inspect(&self) -> Option<String> {
+        None
+    }
+
     /// A function that returns the name of the process's type. For schedulers.
     #[doc(hidden)]
     fn namer(&self) -> fn() -> &'static str {
@@ -151,6 +159,10 @@ impl Process for Box<dyn Process> {
 
     fn close(&mut self) {
         (**self).close();
+    }
+
+    fn inspect(&self) -> Option<String> {
+        (**self).inspect()
     }
 
     fn namer(&self) -> fn() -> &'static str {

@@ -470,7 +470,8 @@ impl Builder {
         self.with(|config| config.record = Some(recorder))
     }
 
-    /// Lets [`Handle::suspend`] and [`Handle::resume`] act. Without it, they refuse.
+    /// Allows [`Handle::suspend`], [`Handle::resume`] and [`Handle::inspect`], which refuse by
+    /// default.
     #[cfg(feature = "observe")]
     pub fn allow_interventions(self) -> Self {
         self.with(|config| config.interventions = true)

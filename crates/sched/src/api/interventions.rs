@@ -1,11 +1,13 @@
 //! Acts of an operator on a process, besides cancellation and termination.
 
-use crate::api::handle::Handle;
+use crate::api::call::Call;
+use crate::api::handle::{Handle, WeakHandle};
+use crate::base::contain::contain;
 use crate::process::state::ProcessState;
 use crate::runtime::cell::Task;
-use crate::runtime::interventions::{Suspended, Unsuspended};
+use crate::runtime::interventions::{Suspended, Unasked, Unsuspended};
 use crate::runtime::item::Item;
-use ganger_proc_api::Pid;
+use ganger_proc_api::{Pid, Process, Reply};
 
 /// Why an intervention is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -17,9 +19,32 @@ pub enum InterventionError {
     /// No live process has the PID.
     #[error("can't intervene in {0}: no live process of this scheduler has that PID")]
     NotFound(Pid),
+    /// As many questions as fit wait for the process.
+    #[error("16 questions wait for {0} already: its step does not end, or no worker is free")]
+    Busy(Pid),
     /// The scheduler stops.
     #[error("the scheduler stops, and no process of it stands still any more")]
     Stopping,
+}
+
+/// The hook [`Process::inspect`] of a process has panicked. The process goes on.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the hook `inspect` of {pid} has panicked: {message}; the process goes on")]
+#[non_exhaustive]
+pub struct InspectPanicked {
+    /// The process.
+    pub pid: Pid,
+    /// The message of the panic.
+    pub message: Box<str>,
+}
+
+/// The most bytes of a state.
+const STATE: usize = 64 << 10;
+
+/// The text, up to the limit.
+fn cut(mut text: String) -> String {
+    text.truncate(text.floor_char_boundary(STATE));
+    text
 }
 
 /// Acts of an operator, where
@@ -82,6 +107,77 @@ impl Handle {
         let (was_suspended, token) = self.shared.interventions.resume(task.id);
         task.release(token);
         Ok(was_suspended)
+    }
+
+    /// Asks the process for its state, by the hook of its type: [`Process::inspect`]. The answer is
+    /// `None` without a hook, and at most 64 KiB of its text.
+    ///
+    /// The worker of the process calls the hook between two steps, before all events in the
+    /// mailbox, and also while the process is suspended. A step that does not end keeps the answer
+    /// away: wait with a timeout. A panic of the hook is the answer, as [`InspectPanicked`], and the
+    /// process goes on.
+    ///
+    /// ```
+    /// use ganger_proc_api::{Actor, BoxError, Context, StepOutput, StepResult};
+    /// use ganger_sched::Scheduler;
+    ///
+    /// struct Cart(Vec<String>);
+    ///
+    /// impl Actor for Cart {
+    ///     type Message = String;
+    ///
+    ///     fn receive(&mut self, _: &Context, it: String, _: &mut StepOutput) -> StepResult {
+    ///         Ok(self.0.push(it))
+    ///     }
+    ///
+    ///     fn inspect(&self) -> Option<String> {
+    ///         Some(format!("{} things", self.0.len()))
+    ///     }
+    /// }
+    ///
+    /// let scheduler = Scheduler::builder().allow_interventions().start()?;
+    /// let cart = scheduler.spawn(Cart(Vec::new()))?;
+    /// let state = scheduler.inspect(cart.pid()).wait()?;
+    /// assert_eq!(state.as_deref(), Some("0 things"));
+    /// # Ok::<(), BoxError>(())
+    /// ```
+    ///
+    /// The error of the answer is an [`InterventionError`] or an [`InspectPanicked`] inside of
+    /// [`CommandError::Failed`](ganger_proc_api::CommandError::Failed). A process that ends first
+    /// drops the question.
+    pub fn inspect(&self, pid: Pid) -> Call<Option<String>> {
+        let pass = move |scheduler: WeakHandle, reply: Reply<Option<String>>| {
+            let not_found = InterventionError::NotFound(pid);
+            let scheduler = scheduler.upgrade().ok_or(not_found)?;
+            Ok(scheduler.ask_for_state(pid, reply)?)
+        };
+        Call::by_inside(self.downgrade(), |scheduler| Some(scheduler), pass)
+    }
+
+    fn ask_for_state(
+        &self,
+        pid: Pid,
+        reply: Reply<Option<String>>,
+    ) -> Result<(), InterventionError> {
+        let task = self.intervened(pid)?;
+        let question = Box::new(move |process: &dyn Process| {
+            if reply.is_cancelled() {
+                return;
+            }
+            match contain(|| process.inspect()) {
+                Ok(state) => reply.complete(state.map(cut)),
+                Err(message) => reply.fail(InspectPanicked { pid, message }),
+            }
+        });
+        let interventions = &self.shared.interventions;
+        match interventions.ask(task.id, question, || task.state.intervene()) {
+            Ok(Some(token)) => task.release(Some(token)),
+            // A process that ends meanwhile needs no nudge.
+            Ok(None) => _ = task.push(Item::Nudge),
+            Err((_, Unasked::TooMany)) => return Err(InterventionError::Busy(pid)),
+            Err((_, Unasked::Ended)) => return Err(InterventionError::NotFound(pid)),
+        }
+        Ok(())
     }
 
     /// The live process with the PID.

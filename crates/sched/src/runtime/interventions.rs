@@ -70,6 +70,18 @@ pub(crate) enum Unsuspended {
     Ended,
 }
 
+/// The most questions that wait for a process.
+#[cfg(any(test, feature = "observe"))]
+const QUESTIONS: usize = 16;
+
+/// Why a question is refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg(any(test, feature = "observe"))]
+pub(crate) enum Unasked {
+    TooMany,
+    Ended,
+}
+
 /// The worker's next act for its process.
 #[must_use]
 #[derive(Debug, PartialEq, Eq)]
@@ -146,19 +158,22 @@ impl<T, Q> Interventions<T, Q> {
     /// token, for the caller to queue; without a token the caller owes a nudge.
     ///
     /// # Errors
-    /// Gives the question back when the process has ended.
-    #[cfg(test)]
+    /// Gives the question back, with the reason.
+    #[cfg(any(test, feature = "observe"))]
     pub(crate) fn ask(
         &self,
         process: u64,
         question: Q,
         mark: impl FnOnce() -> bool,
-    ) -> Result<Option<T>, Q> {
+    ) -> Result<Option<T>, (Q, Unasked)> {
         let mut table = lock(&self.0);
         let entry = table.entries.entry(process).or_default();
+        if entry.questions.len() == QUESTIONS {
+            return Err((question, Unasked::TooMany));
+        }
         if !mark() {
             table.entries.remove(&process);
-            return Err(question);
+            return Err((question, Unasked::Ended));
         }
         entry.questions.push(question);
         Ok(entry.token.take())

@@ -31,6 +31,8 @@ mod fairness;
 mod hand_off;
 mod handles;
 mod inherited;
+#[cfg(feature = "observe")]
+mod inspected;
 mod kept;
 mod lanes;
 mod last_commands;

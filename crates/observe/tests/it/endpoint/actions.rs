@@ -1,9 +1,11 @@
 //! What the endpoint does to processes, and where it refuses to.
 
 use super::support::{Answer, ask, get, until};
-use ganger_observe::api::{Acted, Action, Processes, Snapshot, State};
+use ganger_observe::api::{Acted, Action, Inspected, Processes, Snapshot, State};
 use ganger_observe::{Endpoint, Serve, ServeError, serve};
-use ganger_proc_api::{ExitReason, Pid, actor_fn, process_fn};
+use ganger_proc_api::{
+    Actor, Context, ExitReason, Pid, StepOutput, StepResult, actor_fn, process_fn,
+};
 use ganger_sched::{ProcessHandle, ProcessState, Scheduler};
 use ganger_supervise::Supervisor;
 use std::sync::mpsc;
@@ -345,4 +347,53 @@ fn a_child_is_restarted_by_its_supervisor() {
     }
     goes_on(&alone, &scheduler);
     tree.stop();
+}
+
+/// Shows a number, and panics at an unlucky one.
+struct Shows(u64);
+
+impl Actor for Shows {
+    type Message = u64;
+
+    fn receive(&mut self, _: &Context, number: u64, _: &mut StepOutput) -> StepResult {
+        self.0 = number;
+        Ok(())
+    }
+
+    fn inspect(&self) -> Option<String> {
+        assert_ne!(self.0, 13, "an unlucky number");
+        Some(format!("number {}", self.0))
+    }
+}
+
+// pins: V19
+#[test]
+fn a_state_is_shown_where_type_and_scheduler_say_so() {
+    let scheduler = scheduler();
+    let endpoint = acting(&scheduler);
+    let shows = scheduler.spawn(Shows(7)).unwrap();
+    let state = |pid| -> Inspected {
+        let path = path(pid, "state");
+        ask(&endpoint, "GET", &path, &[BEARER]).json()
+    };
+    let seen = state(shows.pid());
+    assert_eq!(seen.state.as_deref(), Some("number 7"));
+    assert_eq!((seen.pid, seen.panic), (shows.pid().to_string(), None));
+    assert_eq!(state(spawn(&scheduler).pid()).state, None);
+    shows.send(13).unwrap();
+    until("the hook panics", || state(shows.pid()).panic.is_some());
+    let panicked = state(shows.pid());
+    assert!(panicked.panic.unwrap().contains("an unlucky number"));
+    assert_eq!(panicked.state, None);
+    shows.send(8).unwrap();
+    until("it goes on", || {
+        state(shows.pid()).state.as_deref() == Some("number 8")
+    });
+
+    let plain = Scheduler::builder().workers(1).start().unwrap();
+    let endpoint = start(serve("127.0.0.1:0"), &plain);
+    let shows = plain.spawn(Shows(7)).unwrap();
+    let answer = ask(&endpoint, "GET", &path(shows.pid(), "state"), &[]);
+    answer.refuses(403, "`Builder::allow_interventions`");
+    get(&endpoint, "/api/v1/process/main%7C123/state").refuses(404, "no live process");
 }
