@@ -15,7 +15,7 @@ const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;max-width:44rem;mar
                      input,button{font:inherit;padding:.3rem .6rem}";
 
 /// The paths, each with an example to follow and what is there.
-const PATHS: [(&str, &str, &str); 15] = [
+const PATHS: [(&str, &str, &str); 16] = [
     ("/healthz", "/healthz", "whether the program is alive"),
     (
         "/readyz",
