@@ -16,11 +16,11 @@
 use super::access::Access;
 use super::answer::{self, Answer, Refused, refused};
 use super::limits::{HAPPEN, LOOK, LOOKS};
-use super::process;
+use super::process::{self, not_allowed};
 use super::site::Site;
 use crate::api::{Acted, Action, VERSION};
 use ganger_proc_api::Pid;
-use ganger_sched::{Handle, InterventionError, Suspended};
+use ganger_sched::{Handle, Suspended};
 use ganger_task::Cx;
 use hyper::StatusCode;
 
@@ -91,15 +91,6 @@ async fn suspend(cx: &Cx, scheduler: &Handle, pid: Pid) -> Result<bool, Refused>
         looks -= 1;
     }
     Ok(true)
-}
-
-pub(super) fn not_allowed(error: InterventionError) -> Refused {
-    let status = match error {
-        InterventionError::NotFound(_) => return process::no_process(),
-        InterventionError::NotAllowed => StatusCode::FORBIDDEN,
-        _ => StatusCode::CONFLICT,
-    };
-    refused(status, &error.to_string())
 }
 
 /// The PID of the process that the supervisor has started in the place of this one, if that has

@@ -1,6 +1,5 @@
 //! Requests for a single process, which has its PID in the path.
 
-use super::actions::not_allowed;
 use super::answer::{self, Answer, Refused, bad, refused};
 use super::limits::HAPPEN;
 use super::look;
@@ -103,6 +102,16 @@ fn parse(pid: &str) -> Result<Pid, Refused> {
         true => not_here(&error.to_string()),
         false => bad(format!("{error}: write the PID as host|id")),
     })
+}
+
+/// An intervention is refused.
+pub(super) fn not_allowed(error: InterventionError) -> Refused {
+    let status = match error {
+        InterventionError::NotFound(_) => return no_process(),
+        InterventionError::NotAllowed => StatusCode::FORBIDDEN,
+        _ => StatusCode::CONFLICT,
+    };
+    refused(status, &error.to_string())
 }
 
 pub(super) fn no_process() -> Refused {

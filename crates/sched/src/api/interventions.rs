@@ -64,6 +64,8 @@ impl Handle {
     /// The process keeps its mailbox, its commands and its links. Messages, completions, notices
     /// and a request to cancel wait in their order, within the limits of the mailbox. Terminating
     /// the process ends it at once. When the scheduler stops, all processes take steps again.
+    /// A supervisor that stops a suspended child waits for its whole shutdown timeout, and
+    /// terminates it then: resume the child first.
     ///
     /// ```
     /// use ganger_proc_api::{BoxError, actor_fn};
@@ -114,8 +116,8 @@ impl Handle {
     ///
     /// The worker of the process calls the hook between two steps, before all events in the
     /// mailbox, and also while the process is suspended. A step that does not end keeps the answer
-    /// away: wait with a timeout. A panic of the hook is the answer, as [`InspectPanicked`], and the
-    /// process goes on.
+    /// away: wait with a timeout. A panic of the hook is the answer, as [`InspectPanicked`], and
+    /// the process goes on.
     ///
     /// ```
     /// use ganger_proc_api::{Actor, BoxError, Context, StepOutput, StepResult};
