@@ -347,7 +347,7 @@ const OWN: &str = "\
     documentElement down draw element end enter entries EventSource exec failures fillRect \
     fillStyle fillText filter find findIndex first firstChild flat flatMap floor focus font \
     forEach format frame from fromEntries get getContext getElementById getPropertyValue \
-    globalAlpha has hash head headers height hidden history hover id idle includes indexOf info \
+    globalAlpha has hash head headers height hidden history hover idle includes indexOf info \
     insertBefore isBad isBusy isFolded isHere isLog isNaN join json keep kept key keys lastChild \
     later legend length line lineJoin lines lineTo lineWidth listen localeCompare log log10 log2 \
     lose map max maxWidth message metaKey min minWidth move moveTo newest next nextElementSibling \
