@@ -4,9 +4,12 @@ use crate::error::AddError;
 use crate::passing::{PassOn, TARGET, refused};
 use crate::table::Table;
 use ganger_proc_api::internal::Hop;
-use ganger_proc_api::{Envelope, EnvelopeReceiver, HostName, NodeName, SendError, SendErrorKind};
+use ganger_proc_api::{
+    Envelope, EnvelopeReceiver, HostName, NodeName, Pid, SendError, SendErrorKind,
+};
 use std::fmt;
 use std::sync::Arc;
+use std::task::Waker;
 
 /// A node: passes each envelope to the host of its target.
 ///
@@ -126,6 +129,16 @@ impl EnvelopeReceiver for Node {
     /// message.
     fn send_control(&self, envelope: Envelope) -> Result<(), SendError> {
         self.pass(envelope, |to, envelope| to.send_control(envelope))
+    }
+
+    /// Asks the host of the target.
+    fn room(&self, target: Pid, waker: Waker) -> bool {
+        let is_here = target.node().is_none_or(|node| node == self.name);
+        let host = self.hosts.get(target.host()).filter(|_| is_here);
+        let Some(_hop) = Hop::between_hosts() else {
+            return false;
+        };
+        host.is_some_and(|host| host.room(target, waker))
     }
 }
 

@@ -5,9 +5,10 @@ use crate::node::Node;
 use crate::passing::{PassOn, TARGET, refused};
 use crate::table::Table;
 use ganger_proc_api::internal::Hop;
-use ganger_proc_api::{Envelope, EnvelopeReceiver, NodeName, SendError, SendErrorKind};
+use ganger_proc_api::{Envelope, EnvelopeReceiver, NodeName, Pid, SendError, SendErrorKind};
 use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock};
+use std::task::Waker;
 
 /// Routes each envelope: to the local node, else to a registered peer, else to the fallback.
 ///
@@ -205,6 +206,19 @@ impl EnvelopeReceiver for Router {
     /// message.
     fn send_control(&self, envelope: Envelope) -> Result<(), SendError> {
         self.pass(envelope, |to, envelope| to.send_control(envelope))
+    }
+
+    /// Asks the receiver that [`send`](Self::send) would pass an envelope for the target to.
+    fn room(&self, target: Pid, waker: Waker) -> bool {
+        let node = match target.node() {
+            Some(node) if node != self.local.name() => node,
+            _ => return self.local.room(target, waker),
+        };
+        let Some(_hop) = Hop::between_routers() else {
+            return false;
+        };
+        let receiver = self.peers.get(node).or_else(|| self.fallback());
+        receiver.is_some_and(|receiver| receiver.room(target, waker))
     }
 }
 

@@ -23,7 +23,7 @@ const PROMISES: [(char, u32, u32); 18] = [
     ('Q', 1, 12),
     ('K', 1, 10),
     ('V', 1, 19),
-    ('B', 1, 15),
+    ('B', 1, 16),
 ];
 
 /// Promises that need no test, but may have a test.
@@ -103,7 +103,7 @@ mod tests {
     #[test]
     fn a_test_that_names_all_is_enough() {
         let mut all: Vec<String> = promises().filter(|id| id != "G6").collect();
-        assert_eq!(all.len(), 178);
+        assert_eq!(all.len(), 179);
         assert!(findings(&pin(&all)).is_empty());
         all.retain(|id| id != "R4");
         assert_eq!(

@@ -1,8 +1,9 @@
 //! The trait of receivers of envelopes, and receivers from closures.
 
-use crate::values::{Envelope, SendError, SendErrorKind};
+use crate::values::{Envelope, Pid, SendError, SendErrorKind};
 use std::fmt;
 use std::sync::{Arc, Weak};
+use std::task::Waker;
 
 /// Takes envelopes, or gives them back.
 ///
@@ -56,6 +57,20 @@ pub trait EnvelopeReceiver: Send + Sync {
     fn send_control(&self, envelope: Envelope) -> Result<(), SendError> {
         self.send(envelope)
     }
+
+    /// Whether `waker` is called, once, when an envelope for the target may be taken again, after
+    /// one was refused with [`SendErrorKind::Full`]. The sender then sends again.
+    ///
+    /// The waker is also called when a send would be refused for another reason, and at once if
+    /// that is so already, or there is room. A receiver that wakes one sender for each place that
+    /// it has, in the order of the calls, serves them in this order. The call must not block.
+    ///
+    /// By default, drops the waker and returns `false`: the sender gets the refusal. A receiver
+    /// that passes envelopes on should pass this on as well.
+    fn room(&self, target: Pid, waker: Waker) -> bool {
+        let _ = (target, waker);
+        false
+    }
 }
 
 impl<R: EnvelopeReceiver + ?Sized> EnvelopeReceiver for Arc<R> {
@@ -65,6 +80,10 @@ impl<R: EnvelopeReceiver + ?Sized> EnvelopeReceiver for Arc<R> {
 
     fn send_control(&self, envelope: Envelope) -> Result<(), SendError> {
         (**self).send_control(envelope)
+    }
+
+    fn room(&self, target: Pid, waker: Waker) -> bool {
+        (**self).room(target, waker)
     }
 }
 
@@ -86,6 +105,10 @@ impl<R: EnvelopeReceiver> EnvelopeReceiver for Weak<R> {
             None => Err(SendError::new(SendErrorKind::Stopping, envelope)),
         }
     }
+
+    fn room(&self, target: Pid, waker: Waker) -> bool {
+        (self.upgrade()).is_some_and(|receiver| receiver.room(target, waker))
+    }
 }
 
 impl<R: EnvelopeReceiver + ?Sized> EnvelopeReceiver for &R {
@@ -95,6 +118,10 @@ impl<R: EnvelopeReceiver + ?Sized> EnvelopeReceiver for &R {
 
     fn send_control(&self, envelope: Envelope) -> Result<(), SendError> {
         (**self).send_control(envelope)
+    }
+
+    fn room(&self, target: Pid, waker: Waker) -> bool {
+        (**self).room(target, waker)
     }
 }
 

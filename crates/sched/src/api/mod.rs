@@ -22,6 +22,7 @@ mod line;
 pub(crate) mod process_handle;
 pub(crate) mod register_for;
 pub(crate) mod remote;
+mod routed;
 pub(crate) mod scheduler;
 pub(crate) mod sending;
 pub(crate) mod spawner;

@@ -147,8 +147,10 @@ impl<M: Send + 'static> Address<M> {
 
 impl Handle {
     /// Sends an envelope by PID, and blocks until the mailbox has room for it: see
-    /// [`Address::send_blocking`]. Waits for processes of this scheduler alone; an envelope for the
-    /// router is sent as by [`send`](Self::send).
+    /// [`Address::send_blocking`]. For an envelope for another scheduler, the call waits for the
+    /// router, if that says when it has room
+    /// ([`EnvelopeReceiver::room`](ganger_proc_api::EnvelopeReceiver::room)), as links to other
+    /// nodes do. Otherwise it is sent as by [`send`](Self::send).
     ///
     /// # Errors
     /// [`SendError`], with the envelope inside, when it was not accepted; `Ended`, `Stopping` or
@@ -185,7 +187,7 @@ impl Handle {
     #[cfg_attr(feature = "sim", track_caller)]
     fn send_within(&self, envelope: Envelope, timeout: Option<Duration>) -> Result<(), SendError> {
         let Some(task) = self.shared.find(envelope.target) else {
-            return self.shared.route(envelope);
+            return self.shared.route_within(envelope, timeout);
         };
         let delivered = task.deliver_within(envelope.message, timeout);
         delivered.map_err(|(kind, message)| SendError::new(kind, message.to(envelope.target)))
@@ -202,7 +204,7 @@ pub struct SendAsync {
 }
 
 enum Stage {
-    /// The PID has not been looked up yet.
+    /// The PID has not been looked up yet, or the router has no room.
     Unrouted(Handle, Envelope),
     Unsent(Task, Envelope),
     Waiting(Waiter, Pid),
@@ -244,7 +246,25 @@ impl Future for SendAsync {
         let (task, envelope) = match mem::replace(stage, Stage::Done) {
             Stage::Unrouted(handle, envelope) => match handle.shared.find(envelope.target) {
                 Some(task) => (task, envelope),
-                None => return Poll::Ready(handle.shared.route(envelope)),
+                None => {
+                    let refused = match handle.shared.route(envelope) {
+                        Err(refused) if refused.kind == SendErrorKind::Full => refused,
+                        result => return Poll::Ready(result),
+                    };
+                    // To clone the waker is a call of users' code. If it panics, the envelope is
+                    // still here.
+                    *stage = Stage::Unrouted(handle, refused.into_envelope());
+                    let waker = context.waker().clone();
+                    if let Stage::Unrouted(handle, envelope) = stage
+                        && handle.shared.awaits_room(envelope, waker)
+                    {
+                        return Poll::Pending;
+                    }
+                    let Stage::Unrouted(_, envelope) = mem::replace(stage, Stage::Done) else {
+                        unreachable!("it has just been put there");
+                    };
+                    return Poll::Ready(Err(SendError::new(SendErrorKind::Full, envelope)));
+                }
             },
             Stage::Unsent(task, envelope) => (task, envelope),
             Stage::Waiting(..) | Stage::Done => {

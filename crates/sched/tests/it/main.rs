@@ -50,6 +50,7 @@ mod own_limits;
 mod pressure;
 mod restarts;
 mod reuse;
+mod room_behind_routers;
 mod routing;
 mod scheduling;
 mod send_all;
