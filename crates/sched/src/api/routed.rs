@@ -16,6 +16,7 @@
 //! **Proof sketch.** The sender sleeps only behind a waker that was left after the refusal. Room
 //! that has come between the two wakes it at once.
 
+use crate::base::clock::Deadline;
 use crate::blocking::{block_if_replaced, may_wait};
 use crate::probe::{Decide, Decider};
 use crate::runtime::local;
@@ -24,7 +25,7 @@ use ganger_proc_api::{Envelope, SendError, SendErrorKind};
 use ganger_sync::Parker;
 use std::sync::Arc;
 use std::task::Waker;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 impl Shared {
     /// Routes an envelope, and blocks until the router has room for it, or `timeout` has passed.
@@ -56,8 +57,7 @@ impl Shared {
             let steps = &own.shared.rooms.waiting_steps;
             steps.enter(own.pid().id(), waker.clone())
         });
-        // A time too long for the clock has no end.
-        let end = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+        let end = timeout.map(Deadline::after);
         loop {
             if let Some(own) = own.filter(|own| own.state.is_called_back()) {
                 // A stop cancels all.
@@ -68,7 +68,7 @@ impl Shared {
                 };
                 return Err(SendError::new(kind, envelope));
             }
-            let left = end.map(|end| end.saturating_duration_since(Instant::now()));
+            let left = end.map(Deadline::remaining);
             if left == Some(Duration::ZERO) {
                 return Err(SendError::new(SendErrorKind::Timeout, envelope));
             }
