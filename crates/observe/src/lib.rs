@@ -25,6 +25,8 @@ mod parts;
 #[cfg(feature = "profile")]
 mod profile;
 #[cfg(feature = "observer")]
+mod recent;
+#[cfg(feature = "observer")]
 mod recording;
 #[cfg(feature = "spans")]
 mod spans;
@@ -58,5 +60,6 @@ pub use spans::{StepSpans, Steps, trace_steps};
 #[cfg(feature = "observer")]
 pub use {
     ganger_sched::{LifeChange, LifeEvent, SupervisorChange, mark},
+    recent::Recent,
     recording::NotRecording,
 };

@@ -39,11 +39,12 @@ const BENCHES: [&str; 3] = [
     "driver locks queues",
 ];
 
-const OBSERVE: [&str; 5] = [
+const OBSERVE: [&str; 6] = [
     "api every letters life observer spans wire",
     "alarms",
     "metrics parts profile trace",
     "recording",
+    "recent",
     "dumps endpoint",
 ];
 

@@ -22,6 +22,7 @@ mod measures;
 mod mistake;
 mod order;
 mod query;
+mod recent;
 mod sockets;
 mod state;
 mod views;
@@ -39,6 +40,7 @@ pub use order::By;
 #[cfg(feature = "serve")]
 pub(crate) use order::read_period;
 pub use query::{Field, Filter, ProcessesQuery, Term};
+pub use recent::{ProcessEvent, ProcessEvents};
 pub use sockets::{Socket, SocketWait, Sockets, SocketsQuery};
 pub use state::State;
 pub use views::{Alarm, Group, Groups, Head, Tree, TreeNode, WaitFor, Waits};

@@ -26,6 +26,7 @@ mod passes;
 mod process;
 #[cfg_attr(not(feature = "profile"), path = "no_profile.rs")]
 mod profile;
+mod recent;
 mod routes;
 mod site;
 mod stream;
@@ -77,6 +78,7 @@ use std::time::Duration;
 /// | `/api/v1/process/{pid}` | [`Processes`] with a single process; `?scheduler=` says of which |
 /// | `…/{pid}/cancel`, `…/terminate`, `…/restart` | by `POST`, where allowed: [`Acted`] |
 /// | `…/{pid}/state` | [`Inspected`], where the scheduler allows interventions |
+/// | `…/{pid}/events` | [`ProcessEvents`], the last `?n=` of a scheduler that records |
 /// | `…/{pid}/suspend`, `…/{pid}/resume` | as these, where the scheduler allows it, too |
 /// | `/api/v1/groups` | [`Groups`]: processes that are alike |
 /// | `/api/v1/tree` | [`Tree`]: supervisors, and what processes have started |
@@ -112,6 +114,7 @@ use std::time::Duration;
 /// [`SocketsQuery`]: crate::api::SocketsQuery
 /// [`Acted`]: crate::api::Acted
 /// [`Inspected`]: crate::api::Inspected
+/// [`ProcessEvents`]: crate::api::ProcessEvents
 pub fn serve(address: impl ToSocketAddrs) -> Serve {
     Serve {
         addresses: address.to_socket_addrs().map(Iterator::collect),

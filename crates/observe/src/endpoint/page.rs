@@ -15,7 +15,7 @@ const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;max-width:44rem;mar
                      input,button{font:inherit;padding:.3rem .6rem}";
 
 /// The paths, each with an example to follow and what is there.
-const PATHS: [(&str, &str, &str); 16] = [
+const PATHS: [(&str, &str, &str); 17] = [
     ("/healthz", "/healthz", "whether the program is alive"),
     (
         "/readyz",
@@ -69,6 +69,12 @@ const PATHS: [(&str, &str, &str); 16] = [
         "/api/v1/process/{pid}/state",
         "",
         "the state of the process, where its type shows it and its scheduler allows it",
+    ),
+    (
+        "/api/v1/process/{pid}/events?n=100",
+        "",
+        "the last events of the process, alive or not, of a scheduler that records: n=1 to 1000; \
+         scheduler=NUMBER",
     ),
     (
         "/api/v1/process/{pid}/restart",

@@ -91,7 +91,7 @@ pub(super) fn find(site: &Site, pid: &str, query: &str) -> Result<(Shown, Pid, P
     found.pop().ok_or_else(no_process)
 }
 
-fn parse(pid: &str) -> Result<Pid, Refused> {
+pub(super) fn parse(pid: &str) -> Result<Pid, Refused> {
     let decoded = percent_decode_str(pid).decode_utf8_lossy();
     let in_braces = match decoded.starts_with('{') {
         true => decoded.into_owned(),

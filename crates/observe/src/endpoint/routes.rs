@@ -9,7 +9,7 @@ use super::page;
 use super::passes::View;
 use super::profile;
 use super::site::{Site, no_scheduler};
-use super::{actions, events, maker, passes, process, traces, windows};
+use super::{actions, events, maker, passes, process, recent, traces, windows};
 use crate::alarms::Board;
 use crate::api::{Action, ProcessesQuery, SocketsQuery, read_period};
 use ganger_proc_api::TypedCommand;
@@ -38,6 +38,8 @@ enum Route<'a> {
     Process(&'a str),
     /// The state of the process of that PID.
     State(&'a str),
+    /// The last events of the process of that PID.
+    Recent(&'a str),
     /// What to do with the process of that PID.
     Act(Action, &'a str),
     View(View),
@@ -72,6 +74,9 @@ impl<'a> Route<'a> {
                 if let Some(pid) = pid.strip_suffix("/state") {
                     return Some(Self::State(pid));
                 }
+                if let Some(pid) = pid.strip_suffix("/events") {
+                    return Some(Self::Recent(pid));
+                }
                 let action = actions::of(pid).map(|(pid, action)| Self::Act(action, pid));
                 action.unwrap_or(Self::Process(pid))
             }
@@ -89,7 +94,7 @@ impl<'a> Route<'a> {
 
     /// Whether the answer costs the program something: signals to its threads, or memory.
     fn is_costly(self) -> bool {
-        matches!(self, Self::Profile | Self::Trace)
+        matches!(self, Self::Profile | Self::Trace | Self::Recent(_))
     }
 
     /// The methods, as in the header `Allow`. Nothing costly is made without being sent.
@@ -241,6 +246,7 @@ async fn without_body(
         }
         Route::Process(pid) => process::answer(site, pid, query),
         Route::State(pid) => process::state(cx, site, (pid, query)).await,
+        Route::Recent(pid) => recent::answer(cx, site, (pid, query)).await,
         Route::Act(action, pid) => actions::act(cx, site, action, (pid, query)).await,
         Route::View(view) => {
             no_query(query)?;

@@ -101,9 +101,18 @@ pub(super) async fn answer(
             return Err(refused(StatusCode::BAD_REQUEST, sentence));
         }
     };
+    alone(cx, tracing, move || make(&shown, &query)).await
+}
+
+/// Calls the function on the thread beside the worker, where no other trace is made there.
+pub(super) async fn alone(
+    cx: &Cx,
+    tracing: &Arc<TryLock<()>>,
+    make: impl FnOnce() -> Result<Answer, Refused> + Send + 'static,
+) -> Result<Answer, Refused> {
     let tracing = Arc::clone(tracing);
     let made = cx.blocking(move || {
-        let alone = tracing.try_with(|()| make(&shown, &query));
+        let alone = tracing.try_with(|()| make());
         alone.unwrap_or_else(|_| {
             let sentence = "another client has a trace made at this moment: ask again";
             Err(refused(StatusCode::SERVICE_UNAVAILABLE, sentence))

@@ -14,6 +14,7 @@ mod observed;
 mod profile;
 mod queries;
 mod query_checker;
+mod recent;
 mod sockets;
 mod stuck;
 pub(crate) mod support;

@@ -1,5 +1,7 @@
 //! The recording of a scheduler, as an independent reader of its file sees it.
 
+#[cfg(feature = "serve")]
+mod one;
 mod overflow;
 mod real;
 mod simulated;
