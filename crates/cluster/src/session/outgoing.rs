@@ -113,29 +113,20 @@ impl Outgoing {
         if self.queued >= settings.queue {
             return Err(SendError::Full);
         }
-        if self.queue.is_empty() {
-            self.queue.push_back(Packer::new());
-        }
-        let mark = self.symbols.mark();
-        let open = self.queue.back_mut().expect("there is an open frame");
-        match open.add(op, settings.frame, &mut self.symbols, write) {
-            Ok(length) => {
-                self.queued += length;
-                if open.len() > settings.frame {
-                    let last = open.split_last(length);
-                    self.queue.push_back(last);
-                }
-                Ok(())
-            }
-            Err(needs) => {
-                self.symbols.forget(mark);
-                if open.count() == 0 {
-                    self.queue.pop_back();
-                }
-                let most = settings.frame;
-                Err(SendError::TooLarge { needs, most })
-            }
-        }
+        // Outside of the queue until a message is in it: `write` may panic.
+        let mut fresh = None;
+        let open = match self.queue.back_mut() {
+            Some(open) => open,
+            None => fresh.insert(Packer::new()),
+        };
+        let most = settings.frame;
+        let added = open.add(op, most, &mut self.symbols, write);
+        let length = added.map_err(|needs| SendError::TooLarge { needs, most })?;
+        let last = (open.len() > most).then(|| open.split_last(length));
+        self.queued += length;
+        self.queue.extend(fresh);
+        self.queue.extend(last);
+        Ok(())
     }
 
     /// Whether the next new frame may leave, behind all repeated frames.

@@ -2,7 +2,7 @@
 
 use super::header::{Acks, HEADER, Header};
 use super::message::{LENGTH, Messages};
-use super::symbols::{DEFINITION, FIRST, INLINE, Spelling, SymbolKind, Symbols};
+use super::symbols::{DEFINITION, FIRST, INLINE, Mark, Spelling, SymbolKind, Symbols};
 use super::varint;
 use crate::id::{Half, Lane};
 use bytes::{BufMut, Bytes, BytesMut};
@@ -38,8 +38,8 @@ impl Packer {
         self.buffer.len() - HEADER
     }
 
-    /// Adds a message. Returns its length, or nothing if `most` bytes are not enough for its frame:
-    /// then the frame is as before.
+    /// Adds a message. Returns its length, or the length of its frame if that is more than `most`.
+    /// Then frame and symbols are as before, also when `write` panics.
     pub(crate) fn add(
         &mut self,
         op: u8,
@@ -47,24 +47,13 @@ impl Packer {
         symbols: &mut Symbols,
         write: impl FnOnce(&mut Writer<'_>),
     ) -> Result<usize, usize> {
-        let begin = self.buffer.len();
-        self.buffer.put_bytes(0, LENGTH);
-        self.buffer.put_u8(op);
-        let mut writer = Writer {
-            end: begin + (most - HEADER),
+        let unfinished = Unfinished {
+            begin: self.buffer.len(),
+            mark: Some(symbols.mark()),
             buffer: &mut self.buffer,
             symbols,
-            left_out: 0,
         };
-        write(&mut writer);
-        let left_out = writer.left_out;
-        let size = self.buffer.len() - begin + left_out;
-        let length = u16::try_from(size - LENGTH).ok().filter(|_| left_out == 0);
-        let Some(length) = length else {
-            self.buffer.truncate(begin);
-            return Err(HEADER + size);
-        };
-        self.buffer[begin..begin + LENGTH].copy_from_slice(&length.to_le_bytes());
+        let size = unfinished.finish(op, most, write)?;
         self.count += 1;
         Ok(size)
     }
@@ -91,6 +80,51 @@ impl Packer {
     pub(crate) fn into_messages(self) -> Messages {
         let count = self.count;
         Messages::packed(self.buffer.freeze().slice(HEADER..), count)
+    }
+}
+
+/// A message that is taken back by the drop, unless it is finished.
+struct Unfinished<'a> {
+    begin: usize,
+    buffer: &'a mut BytesMut,
+    symbols: &'a mut Symbols,
+    mark: Option<Mark>,
+}
+
+impl Unfinished<'_> {
+    /// Returns the length of the message, or the length of its frame if that is too long.
+    fn finish(
+        mut self,
+        op: u8,
+        most: usize,
+        write: impl FnOnce(&mut Writer<'_>),
+    ) -> Result<usize, usize> {
+        let begin = self.begin;
+        self.buffer.put_bytes(0, LENGTH);
+        self.buffer.put_u8(op);
+        let mut writer = Writer {
+            end: begin + (most - HEADER),
+            buffer: self.buffer,
+            symbols: self.symbols,
+            left_out: 0,
+        };
+        write(&mut writer);
+        let left_out = writer.left_out;
+        let size = self.buffer.len() - begin + left_out;
+        let length = u16::try_from(size - LENGTH).ok().filter(|_| left_out == 0);
+        let length = length.ok_or(HEADER + size)?;
+        self.buffer[begin..begin + LENGTH].copy_from_slice(&length.to_le_bytes());
+        self.mark = None;
+        Ok(size)
+    }
+}
+
+impl Drop for Unfinished<'_> {
+    fn drop(&mut self) {
+        if let Some(mark) = self.mark.take() {
+            self.buffer.truncate(self.begin);
+            self.symbols.forget(mark);
+        }
     }
 }
 
