@@ -9,7 +9,17 @@ const LEAST_FRAME: usize = 256;
 /// The greatest credit and window.
 const MOST: usize = 1 << 30;
 
-/// Times and sizes of a session. Values out of range are replaced by the nearest in range.
+/// The shortest and the longest time.
+const TIMES: [Duration; 2] = [
+    Duration::from_millis(3),
+    Duration::from_secs(365 * 24 * 60 * 60),
+];
+
+/// So many heartbeats come in the time after which a silent peer is gone.
+const BEATS: u32 = 3;
+
+/// Times and sizes of a session. Values out of range are replaced by the nearest in range. Times
+/// are from 3 ms to a year.
 ///
 /// ```
 /// use ganger_cluster::Settings;
@@ -22,7 +32,8 @@ const MOST: usize = 1 << 30;
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Settings {
-    /// A silent side sends a heartbeat after this time. 1 s.
+    /// A silent side sends a heartbeat after this time. 1 s, and at most a third of
+    /// [`dead`](Self::dead), which all nodes should have alike.
     pub heartbeat: Duration,
     /// A session ends when nothing was heard for this time, or when frames were not acknowledged
     /// for it. 7 s.
@@ -67,7 +78,7 @@ impl Settings {
         self.frame = self.frame.clamp(LEAST_FRAME, MAX_FRAME);
         self.credit = self.credit.clamp(MAX_FRAME, MOST);
         self.window = self.window.min(MOST);
-        let least = Duration::from_millis(1);
+        let [least, most] = TIMES;
         for time in [
             &mut self.heartbeat,
             &mut self.dead,
@@ -76,8 +87,9 @@ impl Settings {
             &mut self.least_timeout,
             &mut self.first_timeout,
         ] {
-            *time = (*time).max(least);
+            *time = (*time).clamp(least, most);
         }
+        self.heartbeat = self.heartbeat.min(self.dead / BEATS);
         self
     }
 }
