@@ -16,6 +16,10 @@ use std::time::Duration;
 /// The most answers in the queue. A peer that asks faster than this side polls gets fewer.
 const MOST_REPLIES: usize = 16;
 
+/// The most refusals among the events. A stranger that comes more often than this side looks is
+/// told of less often.
+const MOST_REFUSALS: usize = 16;
+
 /// A frame for the peer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Transmit {
@@ -82,9 +86,13 @@ pub struct Session {
     halves: Arc<Halves>,
     /// The newest half of the peer. Older halves are ignored.
     newest: Option<Half>,
+    /// The own half and the peer's of the last session, if a side has left it.
+    left: Option<(Half, Half)>,
     inner: Inner,
     replies: VecDeque<Bytes>,
     events: VecDeque<Event>,
+    /// How many of the events are refusals.
+    refusals: usize,
 }
 
 impl Session {
@@ -97,9 +105,11 @@ impl Session {
             settings: settings.in_range(),
             halves,
             newest: None,
+            left: None,
             inner: Inner::Down,
             replies: VecDeque::new(),
             events: VecDeque::new(),
+            refusals: 0,
         }
     }
 
@@ -277,6 +287,16 @@ impl Session {
             }
             return;
         }
+        if matches!(self.inner, Inner::Down)
+            && let Some((own, _)) = self.left.filter(|(_, peer)| *peer == half)
+        {
+            // An old frame, or the farewell was lost.
+            if hello.view == Some(own) {
+                let (to, from) = (half, own);
+                self.reply(&Frame::Bye { to, from });
+            }
+            return;
+        }
         let peer = Some((half, hello.credit));
         match &mut self.inner {
             Inner::Up(up) if up.peer == half => {
@@ -310,8 +330,9 @@ impl Session {
                 Notice::Restarted(present) if present > up.peer.incarnation => {
                     up.probes.rival(None, &self.settings, now);
                 }
-                Notice::Restarted(_) => {}
-                _ => self.end(End::Reset, now),
+                Notice::Unknown => self.end(End::Reset, now),
+                // Late answers to a Hello, which the peer has accepted since.
+                Notice::Restarted(_) | Notice::NameTaken | Notice::Outdated(_) => {}
             },
             Inner::Opening(opening) if opening.half == to => {
                 let refusal = match notice {
@@ -327,7 +348,10 @@ impl Session {
     }
 
     fn refuse(&mut self, why: Refusal) {
-        self.events.push_back(Event::Refused(why));
+        if self.refusals < MOST_REFUSALS {
+            self.refusals += 1;
+            self.events.push_back(Event::Refused(why));
+        }
     }
 
     fn reset(&mut self, to: Half, notice: Notice) {
@@ -347,10 +371,10 @@ impl Session {
     }
 
     fn end_for(&mut self, why: End, next_peer: Option<Half>, now: Instant) {
-        let (session, out, was_up) = match std::mem::replace(&mut self.inner, Inner::Down) {
+        let (session, peer, out, was_up) = match std::mem::replace(&mut self.inner, Inner::Down) {
             Inner::Down => return,
-            Inner::Opening(it) => (it.half, it.out, false),
-            Inner::Up(it) => (it.half, it.out, true),
+            Inner::Opening(it) => (it.half, it.peer.map(|(half, _)| half), it.out, false),
+            Inner::Up(it) => (it.half, Some(it.peer), it.out, true),
         };
         let has_messages = out.iter().any(Outgoing::has_messages);
         let mut undelivered = Undelivered::default();
@@ -364,7 +388,9 @@ impl Session {
                 undelivered,
             });
         }
-        if !matches!(why, End::Bye | End::Closed) {
+        if matches!(why, End::Bye | End::Closed) {
+            self.left = peer.map(|peer| (session, peer));
+        } else {
             if let Some(half) = next_peer {
                 self.newest = self.newest.max(Some(half));
             }
@@ -375,9 +401,15 @@ impl Session {
     /// Says farewell to the peer, and ends the session. Unacknowledged messages are undelivered:
     /// an owner waits until [`is_flushed`](Self::is_flushed).
     pub fn close(&mut self, now: Instant) {
-        if let Inner::Up(up) = &self.inner {
-            let (to, from) = (up.peer, up.half);
-            self.reply(&Frame::Bye { to, from });
+        let halves = match &self.inner {
+            Inner::Down => None,
+            // The session may be up at the peer.
+            Inner::Opening(opening) => opening.peer.map(|(peer, _)| (peer, opening.half)),
+            Inner::Up(up) => Some((up.peer, up.half)),
+        };
+        if let Some((to, from)) = halves {
+            // Also behind many answers.
+            self.replies.push_back(Frame::Bye { to, from }.encode());
         }
         self.end(End::Closed, now);
     }
@@ -485,7 +517,9 @@ impl Session {
 
     /// The next event, in order.
     pub fn poll_event(&mut self) -> Option<Event> {
-        self.events.pop_front()
+        let event = self.events.pop_front();
+        self.refusals -= usize::from(matches!(event, Some(Event::Refused(_))));
+        event
     }
 
     /// When [`poll_frame`](Self::poll_frame) has something to do next. At once, if frames have not

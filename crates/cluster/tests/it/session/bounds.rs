@@ -1,8 +1,13 @@
 //! Limits: queues, windows, credit, frames.
 
-use crate::support::{From, Pair, at, ends, heard};
+use crate::support::{From, Pair, at, ends, heard, ms, session};
 use bytes::{Bytes, BytesMut};
-use ganger_cluster::{End, Frame, HEADER, Lane, MAX_FRAME, SendError, Settings, SymbolKind};
+use ganger_cluster::{
+    End, Event, Frame, HEADER, Known, Lane, MAX_FRAME, Reader, SendError, Settings, SymbolKind,
+    Writer,
+};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Duration;
 
 // pins: B8
 #[test]
@@ -239,4 +244,89 @@ fn a_late_frame_takes_no_credit_back() {
     }
     pair.run(2);
     assert_eq!(heard(&pair.at_b).len(), 10);
+}
+
+// pins: B8
+#[test]
+fn a_message_whose_writer_panics_leaves_no_trace() {
+    let mut pair = Pair::up(&Settings::default());
+    pair.say(From::A, Lane::Data, 1, 0).unwrap();
+    let now = pair.now();
+    let text = "a type";
+    let panicked = catch_unwind(AssertUnwindSafe(|| {
+        pair.a.send(Lane::Data, 1, now, |writer| {
+            writer.symbol(SymbolKind::Type, text);
+            panic!("by the test");
+        })
+    }));
+    assert!(panicked.is_err());
+    let symbol = |writer: &mut Writer<'_>| writer.symbol(SymbolKind::Type, text);
+    pair.a.send(Lane::Data, 2, now, symbol).unwrap();
+    pair.run(10);
+    assert!(ends(&pair.at_b).is_empty(), "{:?}", ends(&pair.at_b));
+    let messages = pair.at_b.iter().filter_map(|event| match event {
+        Event::Received { messages, .. } => Some(messages.clone()),
+        _ => None,
+    });
+    let last = messages.flatten().last().unwrap();
+    assert_eq!(last.op, 2);
+    let read = Reader::new(last.body).symbol(&mut Known::default(), SymbolKind::Type);
+    assert_eq!(read.as_deref(), Ok(text));
+    // In a frame of its own as well.
+    let now = pair.now();
+    let panicked = catch_unwind(AssertUnwindSafe(|| {
+        pair.a.send(Lane::Data, 1, now, |_| panic!("by the test"))
+    }));
+    assert!(panicked.is_err());
+    assert!(pair.a.is_flushed());
+    assert!(pair.a.poll_frame(now).is_none());
+}
+
+// pins: B7, B8
+#[test]
+fn strangers_fill_no_memory_while_this_side_does_not_look() {
+    let mut stranger = session("a", 1, "b", &Settings::default());
+    let mut me = session("b", 1, "a", &Settings::default());
+    let now = at(0);
+    stranger.open(now);
+    let hello = stranger.poll_frame(now).unwrap().frame;
+    let mut wrong = BytesMut::from(&hello[..]);
+    // Another name, of the same length.
+    wrong[61] = b'z';
+    let wrong = wrong.freeze();
+    for _ in 0..1_000 {
+        me.handle(&wrong, now);
+        me.handle(&Bytes::from_static(b"no frame"), now);
+    }
+    let events: Vec<_> = std::iter::from_fn(|| me.poll_event()).collect();
+    assert!((1..=16).contains(&events.len()), "{}", events.len());
+    // Once looked at, the next is told.
+    me.handle(&wrong, now);
+    assert!(matches!(me.poll_event(), Some(Event::Refused(_))));
+}
+
+// pins: B6
+#[test]
+fn an_idle_session_lasts_with_extreme_settings() {
+    let mut short = Settings::default();
+    short.dead = ms(700);
+    let mut long = Settings::default();
+    for time in [
+        &mut long.heartbeat,
+        &mut long.dead,
+        &mut long.vanished,
+        &mut long.rival,
+        &mut long.least_timeout,
+        &mut long.first_timeout,
+    ] {
+        *time = Duration::MAX;
+    }
+    for settings in [short, long] {
+        let mut pair = Pair::up(&settings);
+        pair.run(5_000);
+        pair.say(From::A, Lane::Data, 1, 0).unwrap();
+        pair.run(5_000);
+        assert_eq!(heard(&pair.at_b), [1]);
+        assert!(ends(&pair.at_a).is_empty() && ends(&pair.at_b).is_empty());
+    }
 }

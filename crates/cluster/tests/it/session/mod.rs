@@ -3,4 +3,5 @@
 mod bounds;
 mod ends;
 mod lanes;
+mod late;
 mod names;
