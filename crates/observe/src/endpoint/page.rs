@@ -15,7 +15,7 @@ const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;max-width:44rem;mar
                      input,button{font:inherit;padding:.3rem .6rem}";
 
 /// The paths, each with an example to follow and what is there.
-const PATHS: [(&str, &str, &str); 17] = [
+const PATHS: [(&str, &str, &str); 21] = [
     ("/healthz", "/healthz", "whether the program is alive"),
     (
         "/readyz",
@@ -35,9 +35,9 @@ const PATHS: [(&str, &str, &str); 17] = [
     (
         "/api/v1/processes",
         "/api/v1/processes?top=50&by=mailbox&filter=",
-        "live processes: top=1 to 1000; by=mailbox, quiet or pid; filter=words, or \
-         state:, type:, method:, name:, pid:, parent: before a word, - before a term; \
-         scheduler=NUMBER",
+        "live processes: top=1 to 1000; by=mailbox, quiet, pid, steps, events, busy, growth or \
+         age; window=1s for a count over that time; filter=words, or state:, type:, method:, \
+         name:, pid:, parent: before a word, - before a term; scheduler=NUMBER",
     ),
     (
         "/api/v1/processes?by=quiet&filter=state:blocked",
@@ -81,6 +81,26 @@ const PATHS: [(&str, &str, &str); 17] = [
         "",
         "POST: its supervisor stops it and starts another one in its place, where the program \
          allows it",
+    ),
+    (
+        "/api/v1/groups",
+        "/api/v1/groups",
+        "processes that are alike, with their number: by type, method, label, state and wait",
+    ),
+    (
+        "/api/v1/tree",
+        "/api/v1/tree",
+        "supervisors with their children, and processes below their parents",
+    ),
+    (
+        "/api/v1/waits",
+        "/api/v1/waits",
+        "the process that each process waits for, cycles first",
+    ),
+    (
+        "/api/v1/events",
+        "",
+        "the snapshot as server-sent events, at most four a second",
     ),
     (
         "/api/v1/letters",
