@@ -54,6 +54,11 @@ struct Entry<T, Q> {
 }
 
 /// How far the suspension of a process has come.
+#[cfg(any(test, feature = "observe"))]
+#[cfg_attr(
+    not(feature = "observe"),
+    expect(unreachable_pub, reason = "the enum is public with the feature")
+)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Suspended {
     /// The process takes no step until a resume.
@@ -64,6 +69,7 @@ pub enum Suspended {
 }
 
 /// Why a suspension is refused.
+#[cfg(any(test, feature = "observe"))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Unsuspended {
     Stops,

@@ -19,6 +19,10 @@ impl<T> State<T> {
 
     /// Whether the worker must look at the interventions. For a thread that has marked the process
     /// as terminated or ended, and for the owner of the token.
+    #[cfg_attr(
+        not(any(test, feature = "observe")),
+        expect(clippy::bad_bit_mask, reason = "the mark has no bit then")
+    )]
     pub(crate) fn is_intervened(&self) -> bool {
         self.marks() & INTERVENED != 0
     }
