@@ -63,7 +63,7 @@ fn alarms(observed: &Observed) -> Vec<String> {
 fn each_fault_is_seen_and_ends() {
     let observed = start("--fault deadlock");
     until("the clerks wait for each other", || {
-        matched(&observed, "type:clerk+state:idle") == 2
+        matched(&observed, "type:faults::clerk+state:idle") == 2
             && matched(&observed, "type:auditor+state:idle") == 1
     });
     until("the cycle is known", || {
@@ -100,7 +100,7 @@ fn each_fault_is_seen_and_ends() {
     let snapshot: Snapshot = api::from_json(&get(&observed, "/api/v1/snapshot")).unwrap();
     assert!(snapshot.schedulers[0].total.panicked >= 2);
 
-    assert_eq!(matched(&observed, "type:clerk"), 2);
+    assert_eq!(matched(&observed, "type:faults::clerk"), 2);
     observed.faults.obey("calm").unwrap();
     until("the faults end", || {
         matched(&observed, "type:faults::") == 0 && waiting() < 1_000

@@ -255,10 +255,15 @@ fn supervisors_tell_of_children_that_start_again_and_why_and_of_their_own_end() 
     assert_eq!(states(&events, 3), expected);
     drop(root.wait_end());
     // Its own start comes behind `Up`, and its end last.
-    let of_root = all.try_iter().filter(|it| it.pid == root.pid());
-    let order: Vec<_> = of_root
-        .map(|it| std::mem::discriminant(&it.change))
-        .collect();
+    let mut order = Vec::new();
+    let mut has_ended = false;
+    while !has_ended {
+        let event = all.recv_timeout(PATIENCE).unwrap();
+        if event.pid == root.pid() {
+            has_ended = matches!(event.change, LifeChange::Ended(_));
+            order.push(std::mem::discriminant(&event.change));
+        }
+    }
     let state = std::mem::discriminant(&LifeChange::Supervisor(Box::new(SupervisorChange::Up)));
     let started = std::mem::discriminant(&LifeChange::Started);
     let ended = std::mem::discriminant(&LifeChange::Ended(ExitCause::Done));

@@ -276,7 +276,10 @@ fn a_wrong_path_method_or_query_gets_a_sentence() {
             "filter=x:y",
             "use state, type, method, name, pid and parent",
         ),
-        ("filter=state:gone", "use ready, running, blocked and idle"),
+        (
+            "filter=state:gone",
+            "use ready, running, blocked, idle and suspended",
+        ),
         ("filter=type:", "field:text"),
         ("scheduler=x", "/api/v1/snapshot"),
         ("window=5", "write 500ms or 5s"),
