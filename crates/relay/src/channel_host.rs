@@ -7,14 +7,13 @@
 //!
 //! **Rejected**
 //! - Ids of a scheduler for receivers without a process. Two allocators would share one name space,
-//!   or a lock. Instead the channels have their own host, or stand in front of another receiver.
+//!   or a lock. Instead the channels have their own host.
 //! - Whole PIDs as keys. `{host|1}` and `{node@host|1}` would be two keys for one PID.
 //! - Receiving ends that keep the table alive. The table holds the sending ends, so a receiver
 //!   would never see the end of its channel when the channel host is dropped.
 //!
 //! **Sender**
-//! 1. Look the channel up by id. Without a channel, the receiver behind the channel host gets the
-//!    envelope.
+//! 1. Look the channel up by id. Without a channel, the send fails.
 //! 2. Push, without a lock. If the channel has been closed meanwhile, the send fails with `Closed`.
 //!
 //! **Receiver that closes or is dropped**
@@ -30,23 +29,22 @@
 //! attachment they go to the next channel.
 
 use crate::channels::{Attachment, Channels, push};
-use crate::empty_host::EmptyHost;
 use crate::error::AttachError;
 use crate::host_address::HostAddress;
 use crate::inbox::Inbox;
-use crate::passing::TARGET;
+use crate::passing::{TARGET, refused};
 use crate::table::Table;
-use ganger_proc_api::{Envelope, EnvelopeReceiver, HostName, NodeName, Pid, SendError};
+use ganger_proc_api::{
+    Envelope, EnvelopeReceiver, HostName, NodeName, Pid, SendError, SendErrorKind,
+};
 use ganger_sync::atomic::{AtomicU64, Ordering};
 use std::fmt;
 use std::sync::Arc;
 
 /// A host that hands the envelopes of PIDs to channels.
 ///
-/// With its own host name ([`new`](Self::new)) it also gives out PIDs ([`open`](Self::open)). It
-/// can stand in front of another receiver of the same host, such as a scheduler
-/// ([`in_front_of`](Self::in_front_of)). Then envelopes for attached PIDs go to their channels, and
-/// all other envelopes to the receiver behind.
+/// The host has a name of its own, and gives out PIDs ([`open`](Self::open)). PIDs of the caller's
+/// choice can be attached, too ([`attach`](Self::attach)).
 ///
 /// A PID without a node means a PID of the channel host's node. When the channel host is dropped,
 /// its inboxes get the envelopes left in their channels, and then see the end.
@@ -66,9 +64,8 @@ use std::sync::Arc;
 /// assert_eq!(answer.payloads.first().and_then(Payload::as_u64), Some(42));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub struct ChannelHost<R = EmptyHost> {
+pub struct ChannelHost {
     channels: Arc<Channels>,
-    behind: R,
     next_id: AtomicU64,
 }
 
@@ -76,7 +73,12 @@ impl ChannelHost {
     /// Creates the host `host` of `node`. Add it to the node under this name.
     #[must_use]
     pub fn new(node: NodeName, host: HostName) -> Self {
-        Self::in_front_of(EmptyHost::new(node, host), node, host)
+        let address = HostAddress { node, host };
+        let by_id = Table::new();
+        Self {
+            channels: Arc::new(Channels { address, by_id }),
+            next_id: AtomicU64::new(1),
+        }
     }
 
     /// Opens a channel for a new PID. The PID includes its node, so it can be the source of a
@@ -93,41 +95,6 @@ impl ChannelHost {
             if let Ok(receiver) = self.attach(Pid::on_node(node, host, id)) {
                 return receiver;
             }
-        }
-    }
-}
-
-impl<R: EnvelopeReceiver> ChannelHost<R> {
-    /// Creates channels for some PIDs of `host` on `node`, in front of `behind`, which gets the
-    /// envelopes for all other PIDs. Add the channel host to the node in place of `behind`.
-    ///
-    /// An attached PID hides the process with the same id behind the channels. So attach only PIDs
-    /// to be diverted, or PIDs never given out by `behind`. An envelope sent inside `behind`
-    /// reaches a channel only if `behind` passes it on, as a scheduler with `route_unknown` does.
-    ///
-    /// ```
-    /// use ganger_proc_api::{HostName, Message, NodeName, SendError, SendErrorKind};
-    /// use ganger_relay::{ChannelHost, EnvelopeReceiver, receiver_fn};
-    ///
-    /// let full = receiver_fn(|envelope| Err(SendError::new(SendErrorKind::Full, envelope)));
-    /// let (here, main) = (NodeName::new("here")?, HostName::new("main")?);
-    /// let channels = ChannelHost::in_front_of(full, here, main);
-    /// let inbox = channels.attach("{main|7}".parse()?)?;
-    ///
-    /// channels.send(Message::new("to the channel", ()).to("{main|7}".parse()?))?;
-    /// assert_eq!(inbox.recv()?.message.topic, "to the channel");
-    /// let error = channels.send(Message::new("behind", ()).to("{main|8}".parse()?)).unwrap_err();
-    /// assert_eq!(error.kind, SendErrorKind::Full);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    #[must_use]
-    pub fn in_front_of(behind: R, node: NodeName, host: HostName) -> Self {
-        let address = HostAddress { node, host };
-        let by_id = Table::new();
-        Self {
-            channels: Arc::new(Channels { address, by_id }),
-            behind,
-            next_id: AtomicU64::new(1),
         }
     }
 
@@ -188,31 +155,27 @@ impl<R: EnvelopeReceiver> ChannelHost<R> {
     }
 }
 
-impl<R: EnvelopeReceiver> EnvelopeReceiver for ChannelHost<R> {
-    /// Puts the envelope into its target's channel, or passes it to the receiver behind. O(1).
+impl EnvelopeReceiver for ChannelHost {
+    /// Puts the envelope into its target's channel; a control message overtakes no other envelope
+    /// there. O(1).
     ///
     /// # Errors
-    /// [`SendErrorKind::Closed`](ganger_proc_api::SendErrorKind::Closed) if the channel is closed
-    /// during the send. For a PID without a channel, the error of the receiver behind:
-    /// [`SendErrorKind::NotFound`](ganger_proc_api::SendErrorKind::NotFound) from an [`EmptyHost`].
+    /// [`SendErrorKind::Closed`] if the channel is closed during the send,
+    /// [`SendErrorKind::NotFound`] without a channel, [`SendErrorKind::NodeNotFound`] or
+    /// [`SendErrorKind::HostNotFound`] if the target lives elsewhere.
     fn send(&self, envelope: Envelope) -> Result<(), SendError> {
-        match self.channels.find(envelope.target) {
-            Some(sender) => push(&sender, envelope),
-            None => self.behind.send(envelope),
-        }
-    }
-
-    /// Sends a control message, as [`send`](Self::send) does. In a channel it overtakes no other
-    /// envelope. The receiver behind the channel host gets it as a control message.
-    fn send_control(&self, envelope: Envelope) -> Result<(), SendError> {
-        match self.channels.find(envelope.target) {
-            Some(sender) => push(&sender, envelope),
-            None => self.behind.send_control(envelope),
-        }
+        let (target, address) = (envelope.target, self.channels.address);
+        let kind = match self.channels.find(target) {
+            Some(sender) => return push(&sender, envelope),
+            None if address.has(target) => SendErrorKind::NotFound,
+            None if address.is_node_of(target) => SendErrorKind::HostNotFound,
+            None => SendErrorKind::NodeNotFound,
+        };
+        Err(refused(kind, envelope))
     }
 }
 
-impl<R> fmt::Debug for ChannelHost<R> {
+impl fmt::Debug for ChannelHost {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let HostAddress { node, host } = self.channels.address;
         f.debug_struct("ChannelHost")
@@ -225,7 +188,7 @@ impl<R> fmt::Debug for ChannelHost<R> {
 #[cfg(all(test, not(ganger_loom)))]
 mod tests {
     use super::*;
-    use ganger_proc_api::{Message, Payload, SendErrorKind};
+    use ganger_proc_api::{Message, Payload};
 
     // pins: R2
     #[test]

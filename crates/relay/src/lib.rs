@@ -6,7 +6,6 @@ mod passing;
 mod table;
 
 mod channels;
-mod empty_host;
 mod error;
 
 mod inbox;
@@ -16,7 +15,6 @@ mod channel_host;
 mod router;
 
 pub use channel_host::ChannelHost;
-pub use empty_host::EmptyHost;
 pub use error::{AddError, AttachError};
 pub use inbox::Inbox;
 pub use node::Node;

@@ -45,7 +45,6 @@ pub(crate) struct Config {
     pub(crate) life: Option<Arc<dyn LifeWatch>>,
     pub(crate) on_failure: OnFailure,
     pub(crate) router: Option<Arc<dyn EnvelopeReceiver>>,
-    pub(crate) routes_unknown: bool,
     /// For the checker, and for simulations, which check and repeat.
     pub(crate) is_checked: bool,
     /// For a count of instructions.
@@ -200,7 +199,6 @@ impl Default for Config {
             life: None,
             on_failure: OnFailure::default(),
             router: None,
-            routes_unknown: false,
             is_checked: false,
             clock_is_still: false,
             observe: Observe::Off,

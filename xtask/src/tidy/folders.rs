@@ -91,7 +91,7 @@ const PROC_API: [&str; 5] = ["raw", "values", "commands routing", "events", "pro
 
 const RELAY: [&str; 4] = [
     "host_address passing table",
-    "channels empty_host error",
+    "channels error",
     "inbox node",
     "channel_host router",
 ];

@@ -3,10 +3,10 @@
 mod as_users_write;
 mod bank;
 #[cfg(feature = "relay")]
+mod circles;
+#[cfg(feature = "relay")]
 mod errors;
 mod first_programs;
-#[cfg(feature = "relay")]
-mod in_front;
 #[cfg(all(feature = "lock", feature = "observe", feature = "signals"))]
 mod observed;
 mod pipeline;

@@ -3,8 +3,7 @@
 use crate::common::*;
 use ganger_proc_api::{Message, Payload, Pid, SendErrorKind};
 use ganger_relay::{
-    AttachError, ChannelHost, EmptyHost, EnvelopeReceiver, Inbox, Node, RecvTimeoutError, Router,
-    TryRecvError,
+    AttachError, ChannelHost, EnvelopeReceiver, Inbox, Node, RecvTimeoutError, Router, TryRecvError,
 };
 use ganger_sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier};
@@ -104,13 +103,10 @@ fn a_pid_that_lives_elsewhere_is_refused() {
 fn what_no_channel_takes_comes_back_whole() {
     let channels = in_box();
     let _inbox = channels.attach(pid("{box|1}")).unwrap();
-    let empty = EmptyHost::new(node("here"), host("box"));
-    for receiver in [&channels as &dyn EnvelopeReceiver, &empty] {
-        assert_refused(receiver, "{box|2}", SendErrorKind::NotFound);
-        assert_refused(receiver, "{here@box|2}", SendErrorKind::NotFound);
-        assert_refused(receiver, "{main|1}", SendErrorKind::HostNotFound);
-        assert_refused(receiver, "{there@box|1}", SendErrorKind::NodeNotFound);
-    }
+    assert_refused(&channels, "{box|2}", SendErrorKind::NotFound);
+    assert_refused(&channels, "{here@box|2}", SendErrorKind::NotFound);
+    assert_refused(&channels, "{main|1}", SendErrorKind::HostNotFound);
+    assert_refused(&channels, "{there@box|1}", SendErrorKind::NodeNotFound);
 }
 
 // pins: R2, R5
@@ -242,32 +238,6 @@ fn open_gives_a_pid_of_its_own() {
     assert_eq!(channels.attached(), all);
     drop((by_hand, second));
     assert!(channels.attached().is_empty());
-}
-
-// pins: R5
-#[test]
-fn in_front_of_a_receiver_it_takes_what_is_attached_only() {
-    let scheduler = Recorder::new();
-    let channels = ChannelHost::in_front_of(scheduler.clone(), node("here"), host("main"));
-    let inbox = channels.attach(pid("{main|1}")).unwrap();
-
-    channels.send(envelope("{main|1}", 1)).unwrap();
-    channels.send(envelope("{here@main|1}", 2)).unwrap();
-    for other in ["{main|2}", "{there@main|1}", "{other|1}"] {
-        channels.send(envelope(other, 3)).unwrap();
-        assert_eq!(number(scheduler.take().remove(0), other), 3);
-    }
-    assert_next(&inbox, "{main|1}", 1);
-    assert_next(&inbox, "{here@main|1}", 2);
-
-    drop(inbox);
-    channels.send(envelope("{main|1}", 4)).unwrap();
-    assert_eq!(scheduler.take_one("{main|1}"), 4);
-
-    for kind in ALL_KINDS {
-        let channels = ChannelHost::in_front_of(refuser(kind), node("here"), host("main"));
-        assert_refused(&channels, "{main|1}", kind);
-    }
 }
 
 // pins: R5

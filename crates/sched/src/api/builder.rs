@@ -400,16 +400,6 @@ impl Builder {
         self.with(|config| config.router = Some(router))
     }
 
-    /// Sets whether an envelope for a PID of this scheduler without a process goes to the router,
-    /// once. Default: no, the envelope comes back with `NotFound`. So does an envelope refused by
-    /// the router.
-    ///
-    /// For channels in front of the scheduler (`ganger_relay::Mailbox::in_front_of`), so that its
-    /// own processes reach them, too. Envelopes for live processes bypass the router.
-    pub fn route_unknown(self, routes_unknown: bool) -> Self {
-        self.with(|config| config.routes_unknown = routes_unknown)
-    }
-
     /// Takes the monitors, links and requests for processes whose PID names another host or node:
     /// for crates that connect nodes. Messages go to the [router](Self::router). Default: no
     /// remote; these calls are refused, or say that there is no such process.

@@ -14,8 +14,6 @@ use ganger_proc_api::internal::Hop;
 use ganger_proc_api::{
     CancelReason, Envelope, EnvelopeReceiver, NotFound, Pid, SendError, SendErrorKind,
 };
-use std::cell::RefCell;
-use std::ptr;
 use std::sync::Arc;
 use tracing::Level;
 
@@ -77,14 +75,10 @@ impl Shared {
         task.terminate().then_some(()).ok_or(NotFound { pid })
     }
 
-    /// Sends an envelope to a process of this scheduler, or on to the router. With `routes_unknown`
-    /// this includes envelopes without a process: the PID may belong to a channel in front of this
-    /// scheduler (R5).
+    /// Sends an envelope to a process of this scheduler, or on to the router.
     pub(crate) fn route(self: &Arc<Self>, envelope: Envelope) -> Result<(), SendError> {
         if self.is_local(envelope.target) {
-            let delivered = self.deliver_here(envelope);
-            return delivered
-                .or_else(|error| self.pass_on(error, |to, envelope| to.send(envelope)));
+            return self.deliver_here(envelope);
         }
         self.pass_out(envelope, |to, envelope| to.send(envelope))
     }
@@ -92,9 +86,7 @@ impl Shared {
     /// As [`route`](Self::route), for a control message.
     pub(crate) fn route_control(&self, envelope: Envelope) -> Result<(), SendError> {
         if self.is_local(envelope.target) {
-            let delivered = self.deliver_control(envelope);
-            return delivered
-                .or_else(|error| self.pass_on(error, |to, envelope| to.send_control(envelope)));
+            return self.deliver_control(envelope);
         }
         self.pass_out(envelope, |to, envelope| to.send_control(envelope))
     }
@@ -115,26 +107,6 @@ impl Shared {
             return Err(SendError::new(self.unroutable(target), envelope));
         };
         send(router, envelope)
-    }
-
-    /// Passes an envelope refused for want of a process here to the router.
-    #[cold]
-    #[inline(never)]
-    fn pass_on(&self, error: SendError, send: PassOn) -> Result<(), SendError> {
-        let is_wanted = self.config.routes_unknown && error.kind == SendErrorKind::NotFound;
-        let Some(router) = self.config.router.as_deref().filter(|_| is_wanted) else {
-            return Err(error);
-        };
-        let Some(_passing) = Passing::begin(self, error.envelope.target.id()) else {
-            return Err(error);
-        };
-        send(router, error.into_envelope()).map_err(|error| match error.kind {
-            // The router need not know this scheduler.
-            SendErrorKind::HostNotFound | SendErrorKind::NodeNotFound => {
-                SendError::new(SendErrorKind::NotFound, error.into_envelope())
-            }
-            _ => error,
-        })
     }
 
     /// Sends an envelope to a process of this scheduler.
@@ -217,39 +189,6 @@ impl Shared {
         } else {
             SendErrorKind::NodeNotFound
         }
-    }
-}
-
-thread_local! {
-    /// The schedulers, each with an id, whose routers have an envelope on this thread for want of a
-    /// process.
-    static PASSING: RefCell<Vec<(*const Shared, u64)>> = const { RefCell::new(Vec::new()) };
-}
-
-/// An entry of `PASSING`, until it is dropped.
-struct Passing;
-
-impl Passing {
-    /// Begins an entry. `None` if a router has an envelope for this id already: the envelope has
-    /// come back. `None` as well when the thread ends.
-    fn begin(shared: &Shared, id: u64) -> Option<Self> {
-        let own = (ptr::from_ref(shared), id);
-        let is_new = PASSING.try_with(|passing| {
-            let mut passing = passing.borrow_mut();
-            let is_new = !passing.contains(&own);
-            if is_new {
-                passing.push(own);
-            }
-            is_new
-        });
-        is_new.is_ok_and(|is_new| is_new).then(|| Self)
-    }
-}
-
-impl Drop for Passing {
-    fn drop(&mut self) {
-        // Guards are dropped in the reverse order of their making.
-        let _ended = PASSING.try_with(|passing| passing.borrow_mut().pop());
     }
 }
 

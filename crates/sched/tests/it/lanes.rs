@@ -5,7 +5,7 @@ use ganger_proc_api::{
     Command, CommandId, Completer, Envelope, EnvelopeReceiver, Event, Message, Pid, SendErrorKind,
     receiver_fn,
 };
-use ganger_relay::{ChannelHost, Node, Router};
+use ganger_relay::{Node, Router};
 use ganger_sched::{ProcessState, Scheduler};
 use std::future::Future;
 use std::pin::Pin;
@@ -305,12 +305,7 @@ fn a_control_message_stays_one_behind_routers_and_nodes() {
         let router = Arc::clone(&router);
         let builder = Scheduler::builder().workers(1).node("alpha").host(host);
         let scheduler = builder.router(router).build().unwrap();
-        let name = scheduler.host_name();
-        let host = Arc::new(ChannelHost::in_front_of(
-            scheduler.downgrade(),
-            node.name(),
-            name,
-        ));
+        let host = Arc::new(scheduler.downgrade());
         node.add_host(scheduler.host_name(), host).unwrap();
         scheduler
     };
