@@ -186,8 +186,8 @@ impl Snapshot {
 /// The state of a process whose mailbox holds items of the type `T`.
 pub(crate) struct State<T> {
     mailbox: Queue<T>,
-    /// Marks, set by any thread and never cleared; above them the count of system events that are
-    /// accepted, or about to be, and not given to a step.
+    /// Marks, set by any thread, of which only `intervened` is ever cleared; above them the count
+    /// of system events that are accepted, or about to be, and not given to a step.
     marks: AtomicU32,
     /// Written by the owner of the run token alone.
     phase: AtomicU8,
