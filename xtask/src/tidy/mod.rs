@@ -101,7 +101,15 @@ pub(crate) fn run() -> Result<(), Failure> {
     folders::check(&crates, &mut findings);
     circles::check(&crates, &mut findings);
     programs::check(&sources, &mut findings);
-    promises::check(&sources, &mut findings);
+    let document = fs::read_to_string(root().join(promises::DOCUMENT))?;
+    let index = promises::Index::read(&document, &mut findings);
+    promises::check(&index, &sources, &mut findings);
+    for path in files.iter().map(|path| slashed(path)) {
+        if path.starts_with(promises::PAGES) {
+            let page = fs::read_to_string(root().join(&path))?;
+            index.check_page(&path, &page, &mut findings);
+        }
+    }
     prose::check(&sources, &mut findings);
     let paths: Vec<String> = files.iter().map(|path| slashed(path)).collect();
     let document = fs::read_to_string(root().join(models::DOCUMENT))?;

@@ -1,36 +1,95 @@
 //! Every promise is pinned by a test that names it: `// pins: P6, P7` above its `#[test]`.
+//!
+//! The promises are the lines `- **P6 name.**` of an index, one sentence each, numbered from 1 for
+//! each letter. Pages have the exact semantics, in paragraphs that begin with `**P6`.
 
 use super::Finding;
 use super::source::Source;
 use std::collections::BTreeSet;
 
-/// Letter, first and last number.
-const PROMISES: [(char, u32, u32); 18] = [
-    ('P', 1, 17),
-    ('C', 1, 5),
-    ('G', 1, 8),
-    ('T', 1, 9),
-    ('I', 1, 12),
-    ('R', 1, 5),
-    ('D', 1, 4),
-    ('F', 1, 4),
-    ('A', 1, 11),
-    ('L', 1, 8),
-    ('N', 1, 6),
-    ('E', 1, 5),
-    ('S', 1, 14),
-    ('W', 1, 15),
-    ('Q', 1, 12),
-    ('K', 1, 10),
-    ('V', 1, 19),
-    ('B', 1, 16),
-];
+/// The index.
+pub(super) const DOCUMENT: &str = "docs/PROMISES.md";
+
+/// Where the pages are.
+pub(super) const PAGES: &str = "docs/promises/";
 
 /// Promises that need no test, but may have a test.
 const OPTIONAL: [&str; 1] = ["G6"];
 
-pub(super) fn check(sources: &[Source], findings: &mut Vec<Finding>) {
-    let mut open: BTreeSet<String> = promises().collect();
+/// The most words of a promise in the index.
+const MOST_WORDS: usize = 48;
+
+/// The promises of the index.
+#[derive(Debug, Default)]
+pub(super) struct Index {
+    ids: BTreeSet<String>,
+}
+
+impl Index {
+    /// Reads the index; finds numbers out of order and promises that are too long.
+    pub(super) fn read(document: &str, findings: &mut Vec<Finding>) -> Self {
+        let mut index = Self::default();
+        let lines: Vec<&str> = document.lines().collect();
+        for (at, line) in lines.iter().enumerate() {
+            let Some((letter, number)) = line.strip_prefix("- **").and_then(id) else {
+                continue;
+            };
+            let mut find = |what: String| {
+                findings.push(Finding {
+                    path: DOCUMENT.to_owned(),
+                    line: Some(at + 1),
+                    what,
+                });
+            };
+            if number > 1 && !index.ids.contains(&format!("{letter}{}", number - 1)) {
+                find(format!(
+                    "{letter}{number} does not follow {letter}{}",
+                    number - 1
+                ));
+            }
+            if !index.ids.insert(format!("{letter}{number}")) {
+                find(format!("{letter}{number} is there twice"));
+            }
+            let rest = lines[at + 1..].iter();
+            let rest = rest.take_while(|line| !line.is_empty() && !line.starts_with("- "));
+            let words = line.split_whitespace().count()
+                + rest.flat_map(|line| line.split_whitespace()).count();
+            if words > MOST_WORDS {
+                find(format!(
+                    "{letter}{number} has {words} words; at most {MOST_WORDS}: its page in {PAGES} \
+                     has room"
+                ));
+            }
+        }
+        index
+    }
+
+    /// Finds paragraphs of a page that are of no promise.
+    pub(super) fn check_page(&self, path: &str, page: &str, findings: &mut Vec<Finding>) {
+        for (number, line) in (1..).zip(page.lines()) {
+            let Some((letter, id)) = line.strip_prefix("**").and_then(id) else {
+                continue;
+            };
+            if !self.ids.contains(&format!("{letter}{id}")) {
+                findings.push(Finding {
+                    path: path.to_owned(),
+                    line: Some(number),
+                    what: format!("{DOCUMENT} has no promise {letter}{id}"),
+                });
+            }
+        }
+    }
+}
+
+/// The letter and the number at the begin of a text.
+fn id(text: &str) -> Option<(char, u32)> {
+    let letter = text.chars().next().filter(char::is_ascii_uppercase)?;
+    let number = text[1..].split(|c: char| !c.is_ascii_digit()).next()?;
+    Some((letter, number.parse().ok()?))
+}
+
+pub(super) fn check(index: &Index, sources: &[Source], findings: &mut Vec<Finding>) {
+    let mut open: BTreeSet<&str> = index.ids.iter().map(String::as_str).collect();
     for source in sources
         .iter()
         .filter(|source| source.path.starts_with("crates/"))
@@ -44,7 +103,7 @@ pub(super) fn check(sources: &[Source], findings: &mut Vec<Finding>) {
                 continue;
             }
             for id in ids.split(',').map(str::trim) {
-                if promises().any(|promise| promise == id) {
+                if index.ids.contains(id) {
                     open.remove(id);
                 } else {
                     let what = format!("pins: there is no promise {id:?}");
@@ -53,23 +112,14 @@ pub(super) fn check(sources: &[Source], findings: &mut Vec<Finding>) {
             }
         }
     }
-    findings.extend(
-        open.iter()
-            .filter(|id| !OPTIONAL.contains(&id.as_str()))
-            .map(|id| {
-                let what = format!("no test pins the promise {id}");
-                Finding {
-                    path: "crates".to_owned(),
-                    line: None,
-                    what,
-                }
-            }),
-    );
-}
-
-fn promises() -> impl Iterator<Item = String> {
-    let ids = |(letter, first, last)| (first..=last).map(move |n| format!("{letter}{n}"));
-    PROMISES.into_iter().flat_map(ids)
+    findings.extend(open.iter().filter(|id| !OPTIONAL.contains(id)).map(|id| {
+        let what = format!("no test pins the promise {id}");
+        Finding {
+            path: "crates".to_owned(),
+            line: None,
+            what,
+        }
+    }));
 }
 
 /// Returns whether the code after the comment in this line starts with `#[test]`, after other
@@ -84,47 +134,79 @@ fn is_on_a_test(source: &Source, number: usize) -> bool {
 mod tests {
     use super::*;
 
+    const INDEX: &str = "# Promises\n\n- **process**: a word.\n\n- **P1 submit.** Submits.\n\
+                         - **P2 close** closes\n  once.\n\n- **G1** One worker.\n";
+
+    fn index(document: &str) -> (Index, Vec<String>) {
+        let mut findings = Vec::new();
+        let index = Index::read(document, &mut findings);
+        (index, findings.iter().map(ToString::to_string).collect())
+    }
+
     fn findings(text: &str) -> Vec<String> {
         let mut findings = Vec::new();
-        check(
-            &[Source::parse("crates/sched/tests/a.rs", text)],
-            &mut findings,
-        );
+        let sources = [Source::parse("crates/sched/tests/a.rs", text)];
+        check(&index(INDEX).0, &sources, &mut findings);
         findings.iter().map(ToString::to_string).collect()
     }
 
-    fn pin(ids: &[String]) -> String {
-        format!(
-            "// pins: {}\n#[cfg(unix)]\n#[test]\nfn a() {{}}\n",
-            ids.join(", ")
-        )
+    #[test]
+    fn the_index_counts_from_one_and_is_short() {
+        let (read, found) = index(INDEX);
+        assert!(found.is_empty(), "{found:?}");
+        assert_eq!(Vec::from_iter(read.ids), ["G1", "P1", "P2"]);
+        let more = format!("{INDEX}- **P4 gap.** Missing.\n- **P2 close.** Again.\n");
+        assert_eq!(
+            index(&more).1,
+            [
+                "docs/PROMISES.md:10: P4 does not follow P3",
+                "docs/PROMISES.md:11: P2 is there twice",
+            ]
+        );
+        let long = format!(
+            "- **P1 long.** {}\n  two words\n",
+            "a ".repeat(MOST_WORDS - 4)
+        );
+        let (_, found) = index(&long);
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(found[0].starts_with("docs/PROMISES.md:1: P1 has 49 words"));
+    }
+
+    #[test]
+    fn pages_are_of_promises_of_the_index() {
+        let page = "**P1 submit.** More.\n\n**P3 other.** Unknown.\n\nA **P4** inside.\n";
+        let mut findings = Vec::new();
+        index(INDEX)
+            .0
+            .check_page("docs/promises/a.md", page, &mut findings);
+        let found: Vec<_> = findings.iter().map(ToString::to_string).collect();
+        assert_eq!(
+            found,
+            ["docs/promises/a.md:3: docs/PROMISES.md has no promise P3"]
+        );
     }
 
     #[test]
     fn a_test_that_names_all_is_enough() {
-        let mut all: Vec<String> = promises().filter(|id| id != "G6").collect();
-        assert_eq!(all.len(), 179);
-        assert!(findings(&pin(&all)).is_empty());
-        all.retain(|id| id != "R4");
+        let all = "// pins: P1, P2, G1\n#[cfg(unix)]\n#[test]\nfn a() {}\n";
+        assert!(findings(all).is_empty());
         assert_eq!(
-            findings(&pin(&all)),
-            ["crates: no test pins the promise R4"]
+            findings("// pins: P1, P2\n#[test]\nfn a() {}\n"),
+            ["crates: no test pins the promise G1"]
         );
     }
 
     #[test]
     fn only_promises_can_be_pinned_and_only_by_tests() {
-        let all: Vec<String> = promises().collect();
-        let text = format!("{}// pins: P18\n#[test]\nfn b() {{}}\n", pin(&all));
+        let all = "// pins: P1, P2, G1\n#[test]\nfn a() {}\n";
         let path = "crates/sched/tests/a.rs";
         assert_eq!(
-            findings(&text),
-            [format!("{path}:5: pins: there is no promise \"P18\"")]
+            findings(&format!("{all}// pins: P18\n#[test]\nfn b() {{}}\n")),
+            [format!("{path}:4: pins: there is no promise \"P18\"")]
         );
-        let text = format!("{}// pins: P1\nfn b() {{}}\n", pin(&all));
         assert_eq!(
-            findings(&text),
-            [format!("{path}:5: pins: is not above a #[test]")]
+            findings(&format!("{all}// pins: P1\nfn b() {{}}\n")),
+            [format!("{path}:4: pins: is not above a #[test]")]
         );
     }
 }
