@@ -39,9 +39,9 @@ fn replace(text: &str, table: &str) -> Option<String> {
 fn table(committed: &Committed) -> Option<String> {
     let (machine, counts) = committed.shown()?;
     let mut table = format!("{machine}.\n\n");
-    table += "| act | instructions | RMWs | least | fences | light fences | RMWs of libraries | \
-              allocations | least | lines | waits | why no less |\n";
-    table += &("|---".repeat(12) + "|\n");
+    table += "| act | instructions | RMWs | least | fences | light fences | \
+              allocations | least | why no less |\n";
+    table += &("|---".repeat(9) + "|\n");
     for least in &LEAST {
         if let Some(cost) = counts.get(least.act) {
             row(&mut table, least, cost);
@@ -62,32 +62,20 @@ fn row(table: &mut String, least: &Least, cost: &Cost) {
         why,
         ..
     } = least;
-    let [
-        instructions,
-        counted,
-        fences,
-        light,
-        foreign,
-        allocated,
-        lines,
-        waits,
-    ] = [
+    let [instructions, counted, fences, light, allocated] = [
         Kind::Instructions,
         Kind::Rmws,
         Kind::Fences,
         Kind::LightFences,
-        Kind::LibraryRmws,
         Kind::Allocations,
-        Kind::Lines,
-        Kind::Waits,
     ]
     .map(shown);
     let rmws = Kind::Rmws.show(*rmws);
     let allocations = Kind::Allocations.show(*allocations);
     let _ = writeln!(
         table,
-        "| {what} | {instructions} | {counted} | {rmws} | {fences} | {light} | {foreign} | \
-         {allocated} | {allocations} | {lines} | {waits} | {why} |"
+        "| {what} | {instructions} | {counted} | {rmws} | {fences} | {light} | \
+         {allocated} | {allocations} | {why} |"
     );
 }
 
