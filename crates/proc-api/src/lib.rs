@@ -2,6 +2,8 @@
 #![deny(unsafe_code)]
 
 mod commands;
+#[cfg(feature = "serde")]
+pub mod crossing;
 mod events;
 mod process;
 mod raw;

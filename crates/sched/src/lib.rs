@@ -74,6 +74,14 @@ pub mod internal {
     }
 }
 
+/// Replies, addresses and PIDs inside of messages to other nodes: for crates that connect these.
+/// [`ganger_proc_api::crossing`] has the protocol.
+#[cfg(feature = "serde")]
+pub mod crossing {
+    pub use crate::api::crossing::{Answers, FarReply, converted, decode, encode};
+    pub use ganger_proc_api::crossing::{Incoming, Outgoing, Replies, Taken};
+}
+
 /// The calls of a context, as commands.
 pub mod commands {
     #[doc(inline)]

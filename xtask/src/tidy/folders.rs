@@ -87,7 +87,14 @@ const NET: [&str; 10] = [
 
 const OS: [&str; 2] = ["linux other pinning sampler", "backtraces no_backtraces"];
 
-const PROC_API: [&str; 5] = ["raw", "values", "commands routing", "events", "process"];
+const PROC_API: [&str; 6] = [
+    "raw",
+    "values",
+    "commands routing",
+    "crossing",
+    "events",
+    "process",
+];
 
 const RELAY: [&str; 4] = [
     "host_address passing table",

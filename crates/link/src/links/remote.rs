@@ -55,7 +55,7 @@ impl RemoteLinks for Handle {
     fn link_arrived(&self, link: RemoteLink) {
         let (pid, peer) = (self.canonical(link.process), self.canonical(link.peer));
         let links = Links::of(self);
-        let process = self.address(pid);
+        let process = self.address(pid).filter(|_| self.is_local(pid));
         if process.is_some_and(|it| links.enter(&it)) {
             let mut table = links.shard(pid);
             if let Some(node) = table.nodes.get_mut(&pid) {

@@ -1,5 +1,6 @@
 //! The right and the duty to answer a yield.
 
+use super::taken;
 use super::{CommandError, Completion, Tag};
 use crate::raw::{First, Others, apart, join};
 use crate::values::{BoxError, Payload, Pid};
@@ -253,6 +254,14 @@ impl Completer {
         self
     }
 
+    /// What makes another completer for the same yield.
+    #[cfg(feature = "serde")]
+    pub(crate) fn parts(&self) -> Option<taken::Parts> {
+        let sink = self.sink.clone()?;
+        let (tag, token) = (self.tag, self.token);
+        Some(taken::Parts { sink, tag, token })
+    }
+
     /// The sink, the tag and the token of the completer.
     pub(super) fn into_parts(mut self) -> (Option<Arc<dyn CompletionSink>>, Tag, u64) {
         (self.sink.take(), self.tag, self.token)
@@ -314,8 +323,17 @@ impl Drop for Completer {
     #[inline]
     fn drop(&mut self) {
         if let Some(sink) = self.sink.take() {
-            sink.complete_dropped(self.tag, self.token);
+            drop_unused(sink, self.tag, self.token);
         }
+    }
+}
+
+/// Answers for a dropped completer, unless its message has been taken by an encoder.
+#[cold]
+#[inline(never)]
+fn drop_unused(sink: Arc<dyn CompletionSink>, tag: Tag, token: u64) {
+    if !taken::is_taken(&sink, tag, token) {
+        sink.complete_dropped(tag, token);
     }
 }
 

@@ -10,6 +10,7 @@ mod completer;
 mod completion;
 mod handler;
 mod reply;
+mod taken;
 mod typed;
 
 pub use command::{Command, CommandError, CommandId, Delivery, Tag, Yield};
@@ -17,4 +18,6 @@ pub use completer::{Completer, CompletionSink, EndCall, EndWatch, StepsCall};
 pub use completion::Completion;
 pub use handler::Handler;
 pub use reply::Reply;
+#[cfg(feature = "serde")]
+pub(crate) use taken::{Parts, silently};
 pub use typed::{Asked, TypedCommand, typed_handler};

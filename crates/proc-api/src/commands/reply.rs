@@ -80,6 +80,12 @@ impl<T: Send + 'static> Reply<T> {
         self.completer.on_end(call)
     }
 
+    /// The completer beneath, where it is.
+    #[cfg(feature = "serde")]
+    pub(crate) fn completer(&self) -> &Completer {
+        &self.completer
+    }
+
     /// The completer beneath, for answers that are payloads.
     pub fn untyped(self) -> Completer {
         self.completer

@@ -183,7 +183,7 @@ impl<T: Send + 'static> Call<T> {
                 // The reply in a refused message is dropped here, before the caller hears of the
                 // error.
                 deliver(&task, in_node(&task, message)).map_err(|error| {
-                    let (pid, kind) = (task.pid(), error.kind);
+                    let (pid, kind) = (task.target(), error.kind);
                     refused(CallRefused { pid, kind })
                 })
             },
@@ -267,7 +267,7 @@ impl<T: Send + 'static> Call<T> {
     /// The PID of the called process; `None` for a question that is [passed](Self::by) on.
     #[must_use]
     pub fn pid(&self) -> Option<Pid> {
-        self.called().map(|it| it.pid())
+        self.called().map(|it| it.target())
     }
 
     /// Sends the question. Never blocks. Not for steps, which ask by `out.ask(call, tag)`.
@@ -335,7 +335,7 @@ impl<T: Send + 'static> IntoFuture for Call<T> {
 
 impl<T> fmt::Debug for Call<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let pid = self.called().map(|it| it.pid());
+        let pid = self.called().map(|it| it.target());
         f.debug_tuple("Call").field(&pid).finish()
     }
 }
@@ -441,7 +441,7 @@ impl<T> Drop for Answer<T> {
 
 impl<T> fmt::Debug for Answer<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let pid = self.slot.task.as_ref().map(|it| it.pid());
+        let pid = self.slot.task.as_ref().map(|it| it.target());
         f.debug_tuple("Answer").field(&pid).finish()
     }
 }

@@ -72,6 +72,6 @@ impl Address {
     /// the scheduler.
     #[must_use]
     pub fn is_own(&self) -> bool {
-        self.task.shared.own_process_id() == self.pid().id()
+        self.task.shared.own_process_id() == self.task.id
     }
 }

@@ -219,10 +219,23 @@ impl Handle {
         self.shared.is_local(pid)
     }
 
-    /// The address of the live process with this PID, for sends without further look-ups.
+    /// The address of the live process with this PID, for sends without further look-ups. A process
+    /// of another scheduler has one if there is a [remote](crate::Builder::remote), whether it
+    /// lives or not.
+    ///
+    /// ```
+    /// # use ganger_proc_api::{BoxError, Pid};
+    /// # use ganger_sched::{Address, Handle};
+    /// /// The counter, on whatever node it is.
+    /// fn counter(scheduler: &Handle, pid: Pid) -> Result<Address<u64>, BoxError> {
+    ///     Ok(scheduler.address(pid).ok_or("it has ended")?.typed()?)
+    /// }
+    /// ```
     #[must_use]
     pub fn address(&self, pid: Pid) -> Option<Address> {
-        self.shared.find(pid).map(Address::new)
+        let found = self.shared.find(pid);
+        let found = found.or_else(|| self.shared.find_elsewhere(pid));
+        found.map(Address::new)
     }
 
     /// Lets the process take no further step. A running step finishes first.

@@ -9,6 +9,8 @@ pub(crate) mod builder;
 pub(crate) mod call;
 pub(crate) mod carried;
 pub(crate) mod context;
+#[cfg(feature = "serde")]
+pub(crate) mod crossing;
 pub(crate) mod dump;
 pub(crate) mod exit_actions;
 pub(crate) mod handle;

@@ -28,6 +28,10 @@ use std::time::Duration;
 /// An `Address<M>` belongs to a process with messages of type `M`: an [`Actor`]. A plain `Address`,
 /// short for `Address<Message>`, belongs to any process, and sends a [`Message`].
 ///
+/// A process of another scheduler, or another node, has an address as well, if something
+/// [connects](crate::Builder::remote) the two: messages go by the router, whose refusals are the
+/// errors of the sends.
+///
 /// An address keeps a few bytes of the process alive after its end, and the memory of the
 /// scheduler, as a [`Handle`](crate::Handle) does. A factory or a hook, kept by the scheduler
 /// itself, should have a [`WeakHandle`](crate::WeakHandle) and a PID.
@@ -49,21 +53,23 @@ impl<M> Address<M> {
     /// The process's PID.
     #[must_use]
     pub fn pid(&self) -> Pid {
-        self.task.pid()
+        self.task.target()
     }
 
     /// Whether the process takes nothing any more: it is being closed, or has ended. Once `true`,
-    /// it stays `true`.
+    /// it stays `true`. The end of a process of another scheduler is not known here: a monitor
+    /// tells.
     #[must_use]
     pub fn is_closed(&self) -> bool {
-        self.task.state.is_closed()
+        self.task.takes_nothing()
     }
 
     /// Whether both lead to the same process. Two processes with the same PID, after each other,
     /// are not the same.
     #[must_use]
     pub fn is_same<N>(&self, other: &Address<N>) -> bool {
-        Arc::ptr_eq(&self.task, &other.task)
+        let stand_in = || self.task.is_stand_in() && other.task.is_stand_in();
+        Arc::ptr_eq(&self.task, &other.task) || stand_in() && self.pid() == other.pid()
     }
 
     /// The same address, without a promised type of messages.

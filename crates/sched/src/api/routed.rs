@@ -36,11 +36,21 @@ impl Shared {
         envelope: Envelope,
         timeout: Option<Duration>,
     ) -> Result<(), SendError> {
-        let refused = match self.route(envelope) {
-            Err(refused) if refused.kind == SendErrorKind::Full => refused,
-            result => return result,
-        };
-        let mut envelope = refused.into_envelope();
+        match self.route(envelope) {
+            Err(refused) if refused.kind == SendErrorKind::Full => {
+                self.await_room(refused.into_envelope(), timeout)
+            }
+            result => result,
+        }
+    }
+
+    /// As [`route_within`](Self::route_within), for an envelope that the router has refused.
+    #[cfg_attr(feature = "sim", track_caller)]
+    pub(super) fn await_room(
+        self: &Arc<Self>,
+        mut envelope: Envelope,
+        timeout: Option<Duration>,
+    ) -> Result<(), SendError> {
         if timeout == Some(Duration::ZERO) {
             return Err(SendError::new(SendErrorKind::Timeout, envelope));
         }

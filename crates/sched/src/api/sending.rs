@@ -132,7 +132,7 @@ impl<M: Send + 'static> Address<M> {
     /// }
     /// ```
     pub fn send_async(&self, message: M) -> SendAsync {
-        let envelope = Message::of(message).to(self.task.pid());
+        let envelope = Message::of(message).to(self.task.target());
         SendAsync {
             stage: Stage::Unsent(Arc::clone(&self.task), envelope),
         }
@@ -141,7 +141,7 @@ impl<M: Send + 'static> Address<M> {
     #[cfg_attr(feature = "sim", track_caller)]
     fn send_within(&self, message: M, timeout: Option<Duration>) -> Result<(), SendError> {
         let delivered = self.task.deliver_within(Message::of(message), timeout);
-        delivered.map_err(|(kind, message)| SendError::new(kind, message.to(self.task.pid())))
+        delivered.map_err(|(kind, message)| SendError::new(kind, message.to(self.task.target())))
     }
 }
 
@@ -251,19 +251,7 @@ impl Future for SendAsync {
                         Err(refused) if refused.kind == SendErrorKind::Full => refused,
                         result => return Poll::Ready(result),
                     };
-                    // To clone the waker is a call of users' code. If it panics, the envelope is
-                    // still here.
-                    *stage = Stage::Unrouted(handle, refused.into_envelope());
-                    let waker = context.waker().clone();
-                    if let Stage::Unrouted(handle, envelope) = stage
-                        && handle.shared.awaits_room(envelope, waker)
-                    {
-                        return Poll::Pending;
-                    }
-                    let Stage::Unrouted(_, envelope) = mem::replace(stage, Stage::Done) else {
-                        unreachable!("it has just been put there");
-                    };
-                    return Poll::Ready(Err(SendError::new(SendErrorKind::Full, envelope)));
+                    return await_room(stage, handle, refused.into_envelope(), context);
                 }
             },
             Stage::Unsent(task, envelope) => (task, envelope),
@@ -277,6 +265,10 @@ impl Future for SendAsync {
             Err((SendErrorKind::Full, message)) => message,
             result => return Poll::Ready(result.map_err(refused)),
         };
+        if task.is_stand_in() {
+            let shared = Arc::clone(&task.shared);
+            return await_room(stage, Handle { shared }, message.to(target), context);
+        }
         // To clone the waker is a call of users' code. If it panics, the envelope is still here.
         *stage = Stage::Unsent(task, message.to(target));
         let waker = context.waker().clone();
@@ -292,6 +284,27 @@ impl Future for SendAsync {
             Err(error) => Poll::Ready(Err(refused(error))),
         }
     }
+}
+
+/// Has the task woken when the router has room for the envelope, or gives up at once.
+fn await_room(
+    stage: &mut Stage,
+    handle: Handle,
+    envelope: Envelope,
+    context: &Context<'_>,
+) -> Poll<Result<(), SendError>> {
+    // To clone the waker is a call of users' code. If it panics, the envelope is still here.
+    *stage = Stage::Unrouted(handle, envelope);
+    let waker = context.waker().clone();
+    if let Stage::Unrouted(handle, envelope) = stage
+        && handle.shared.awaits_room(envelope, waker)
+    {
+        return Poll::Pending;
+    }
+    let Stage::Unrouted(_, envelope) = mem::replace(stage, Stage::Done) else {
+        unreachable!("it has just been put there");
+    };
+    Poll::Ready(Err(SendError::new(SendErrorKind::Full, envelope)))
 }
 
 /// Nothing in it is pinned.
@@ -393,6 +406,9 @@ impl ProcessCell {
             Err((SendErrorKind::Full, message)) => message,
             result => return result,
         };
+        if self.is_stand_in() {
+            return self.await_room_away(message, timeout);
+        }
         if timeout == Some(Duration::ZERO) {
             return Err((SendErrorKind::Timeout, message));
         }
@@ -450,6 +466,14 @@ impl ProcessCell {
             SendErrorKind::Full
         };
         Err((kind, message))
+    }
+
+    /// As [`deliver_within`](Self::deliver_within), where the router has refused the message.
+    #[cfg_attr(feature = "sim", track_caller)]
+    fn await_room_away(&self, message: Message, timeout: Option<Duration>) -> Result<(), Refused> {
+        let envelope = message.to(self.target());
+        let sent = self.shared.await_room(envelope, timeout);
+        sent.map_err(|refused| (refused.kind, refused.into_envelope().message))
     }
 
     /// Puts waiting messages into the new room.

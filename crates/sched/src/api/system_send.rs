@@ -84,6 +84,6 @@ impl<M: 'static> Recipient<M> {
     /// As [`Address::is_closed`].
     #[must_use]
     pub fn is_closed(&self) -> bool {
-        self.task.state.is_closed()
+        self.task.takes_nothing()
     }
 }

@@ -300,13 +300,16 @@ impl Address {
     ///
     /// # Errors
     /// [`WrongAddress`] when the process takes messages of another type, or of all types. None for
-    /// `Message`: a plain address is of any process.
+    /// `Message`: a plain address is of any process. None for a process of another scheduler
+    /// either, whose type is not known here: each send is checked there.
     pub fn typed<M: Any>(self) -> Result<Address<M>, WrongAddress> {
         if Message::kind_of::<M>().is_none() {
             return Ok(Address::new(self.task));
         }
         match self.task.accepts.kind() {
             (Some(kind), _) if kind.is::<M>() => Ok(Address::new(self.task)),
+            // Its scheduler checks each message.
+            _ if self.task.is_stand_in() => Ok(Address::new(self.task)),
             kind => Err(WrongAddress::of::<M>(self.task.pid(), kind)),
         }
     }
@@ -368,7 +371,7 @@ impl<M: Send + 'static> Address<M> {
     pub fn send_control(&self, message: M) -> Result<(), SendError> {
         let delivered = self.task.deliver_control(Message::of(message));
         self.task.called("send_control");
-        delivered.map_err(|(kind, message)| SendError::new(kind, message.to(self.task.pid())))
+        delivered.map_err(|(kind, message)| SendError::new(kind, message.to(self.task.target())))
     }
 
     /// An address for senders that know a single kind of message, from which the process makes its
@@ -461,7 +464,7 @@ impl<M: 'static> Recipient<M> {
     /// The process's PID.
     #[must_use]
     pub fn pid(&self) -> Pid {
-        self.task.pid()
+        self.task.target()
     }
 
     /// The address of the process, without a promised type of messages.
@@ -491,7 +494,8 @@ impl<M> Clone for Recipient<M> {
 
 impl<M> fmt::Debug for Recipient<M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Recipient").field(&self.task.pid()).finish()
+        let pid = self.task.target();
+        f.debug_tuple("Recipient").field(&pid).finish()
     }
 }
 
@@ -506,7 +510,7 @@ pub(crate) fn in_node(task: &Task, message: Message) -> Single<Item> {
 pub(crate) fn deliver(task: &Task, message: Single<Item>) -> Result<(), SendError> {
     let sent = task.send(message);
     task.called("send");
-    sent.map_err(|(kind, message)| item::refused(kind, message, &task.pid()))
+    sent.map_err(|(kind, message)| item::refused(kind, message, &task.target()))
 }
 
 /// As [`deliver`], where the type counts.

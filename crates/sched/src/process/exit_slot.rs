@@ -138,6 +138,14 @@ impl ExitSlot {
         }
     }
 
+    /// The slot of no process: nothing has to be dropped, and nothing is waited for.
+    pub(crate) fn of_nothing() -> Self {
+        Self {
+            word: AtomicPtr::new(TAKEN.0),
+            owns: PhantomData,
+        }
+    }
+
     /// Marks a process without a handle. Called before another thread uses the slot.
     pub(crate) fn abandon_unseen(&self) {
         // Ordering: Relaxed: the store that makes the process known publishes this store.

@@ -1,6 +1,7 @@
 //! A process as the scheduler holds it: the state word, the mailbox, and the part for its runner
 //! alone.
 
+mod stand_in;
 mod token;
 
 use crate::limits::room::{Limit, Room};
@@ -58,10 +59,11 @@ const _: () = {
 /// The part for the owner of the run token; after the end, for the owner named by the exit slot.
 struct OwnedCore(UnsafeCell<Content>);
 
-/// A core, or the reason or nothing where the exit slot says so.
+/// A core, or the reason or nothing where the exit slot says so. A stand-in has a PID.
 union Content {
     core: ManuallyDrop<Core>,
     reason: ManuallyDrop<ExitReason>,
+    stands_for: Pid,
 }
 
 // SAFETY: two ways lead to the content. By the contract of `with_core` the caller owns the run

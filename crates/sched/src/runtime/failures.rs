@@ -79,7 +79,7 @@ impl ProcessCell {
 
     fn report(&self, failure: Failure, names: Vec<Box<str>>) {
         let report = FailureReport {
-            pid: self.pid(),
+            pid: self.target(),
             names,
             type_name: self.about.type_name(),
             method: self.method,

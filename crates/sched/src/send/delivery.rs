@@ -72,7 +72,7 @@ impl ProcessCell {
             return Err((self.no_room(), message));
         }
         self.put(cause, message)
-            .map_err(|message| (self.closed(), message))
+            .or_else(|message| self.refuse(message))
     }
 
     /// The way of all other items but system events: takes no room, and queues the process.
@@ -156,14 +156,15 @@ impl ProcessCell {
             return Err((self.no_room(), message));
         }
         self.deliver_control_placed(message)
-            .map_err(|message| (self.closed(), message))
+            .or_else(|message| self.refuse_control(message))
     }
 
     /// Delivers a control message, also beyond the limit. Returns the message when the process has
     /// ended.
     pub(crate) fn deliver_control_beyond(self: &Task, message: Message) -> Result<(), Message> {
         if self.reserve(|room, _| room.take_control(MAX_LIMIT)) {
-            self.deliver_control_placed(message)
+            let placed = self.deliver_control_placed(message);
+            placed.or_else(|message| self.refuse_control(message).map_err(|it| it.1))
         } else {
             Err(message)
         }

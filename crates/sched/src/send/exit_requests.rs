@@ -84,6 +84,7 @@ impl ProcessCell {
     pub(crate) fn ask_exit(self: &Task, request: ExitRequest) -> Result<(), ExitRequest> {
         let mut refused = match self.push_exit(request) {
             Ok(()) => return Ok(()),
+            Err(refused) if self.is_stand_in() => return self.ask_remote(refused),
             Err(refused) => Some(refused),
         };
         let key = self.key();
@@ -124,5 +125,5 @@ pub(crate) fn add_own(task: &Task, action: Box<dyn ExitAction>) -> Result<(), Ex
 
 pub(crate) fn add(task: &Task, action: Box<dyn ExitAction>) -> Result<(), ExitActionError> {
     let added = task.add_exit_action(action);
-    added.map_err(|action| ExitActionError::new(task.pid(), action))
+    added.map_err(|action| ExitActionError::new(task.target(), action))
 }

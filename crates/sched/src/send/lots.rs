@@ -89,6 +89,9 @@ impl ProcessCell {
         }
         if let Err(mut refused) = self.push_batch(lot.split_to(places)) {
             refused.append(lot);
+            if self.is_stand_in() {
+                return self.send_lot_away(refused);
+            }
             return Err((self.closed(), refused));
         }
         if lot.is_empty() {

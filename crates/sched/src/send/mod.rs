@@ -4,6 +4,7 @@
 //!
 //! **Imports.** The folders from `base` to `runtime` (`docs/ARCHITECTURE.md`).
 
+mod away;
 pub(crate) mod delivery;
 pub(crate) mod exit_requests;
 pub(crate) mod lots;

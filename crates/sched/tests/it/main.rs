@@ -28,6 +28,7 @@ mod errors;
 mod events;
 mod exit_actions;
 mod fairness;
+mod far_addresses;
 mod hand_off;
 mod handles;
 mod inherited;

@@ -1,0 +1,8 @@
+//! Addresses, recipients and replies on their way to another node.
+
+mod addresses;
+mod converts;
+mod far_reply;
+
+pub use addresses::{converted, decode, encode};
+pub use far_reply::{Answers, FarReply};
