@@ -35,6 +35,8 @@ pub use ganger_proc_api::*;
 #[cfg(feature = "relay")]
 #[doc(inline)]
 pub use ganger_relay::*;
+#[cfg(all(feature = "sched", feature = "serde"))]
+pub use ganger_sched::crossing;
 #[cfg(feature = "sched")]
 #[doc(hidden)]
 pub use ganger_sched::internal;
