@@ -2,6 +2,7 @@
 
 mod alone;
 mod bench;
+mod book;
 mod cargo;
 mod ci;
 mod clippy;
@@ -43,6 +44,10 @@ enum Task {
     /// `cargo xtask bench --help` tells more.
     #[command(disable_help_flag = true)]
     Bench(bench::Options),
+    /// Builds the book of the documents, and opens it on demand
+    ///
+    /// Needs mdbook, except for `--check`.
+    Book(book::Options),
     /// Runs the gate: all checks that a change must pass before it is merged
     ///
     /// The steps run in order, each named and timed, until a step fails. The last line of the
@@ -81,6 +86,7 @@ enum Task {
 fn main() -> ExitCode {
     let result = match Options::parse().task {
         Task::Bench(options) => return bench::run(&options),
+        Task::Book(options) => book::run(options),
         Task::Ci(options) => return ci::run(&options),
         Task::Loom(options) => loom::run(&options, &mut totals::Totals::default()),
         Task::Metrics => metrics::run(),

@@ -171,7 +171,7 @@ const XTASK: [&str; 7] = [
     "totals root",
     "cargo metrics program",
     "instructions loom packed readme soak tidy wordfreq",
-    "alone bench clippy mutants sanitize",
+    "alone bench book clippy mutants sanitize",
     "features fuzz",
     "step",
     "ci",

@@ -11,6 +11,7 @@ mod layers;
 mod licence;
 mod models;
 mod orderings;
+mod pages;
 mod programs;
 mod promises;
 mod prose;
@@ -26,9 +27,10 @@ mod written;
 use crate::Failure;
 use crate::root::{files, root};
 use source::Source;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// A violation of a rule.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -84,13 +86,10 @@ pub(crate) fn run() -> Result<(), Failure> {
         unfinished::check(source, &mut findings);
         words::check(source, &mut findings);
     }
-    for path in files
-        .iter()
-        .filter(|path| path.extension().is_some_and(|e| e == "md"))
-    {
-        let document = fs::read_to_string(root().join(path))?;
-        unfinished::check_document(&slashed(path), &document, &mut findings);
-        words::check_document(&slashed(path), &document, &mut findings);
+    let documents = documents(&files)?;
+    for (path, document) in &documents {
+        unfinished::check_document(path, document, &mut findings);
+        words::check_document(path, document, &mut findings);
     }
     for path in files.iter().filter(|path| path.ends_with("Cargo.toml")) {
         let manifest = fs::read_to_string(root().join(path))?;
@@ -104,14 +103,14 @@ pub(crate) fn run() -> Result<(), Failure> {
     let document = fs::read_to_string(root().join(promises::DOCUMENT))?;
     let index = promises::Index::read(&document, &mut findings);
     promises::check(&index, &sources, &mut findings);
-    for path in files.iter().map(|path| slashed(path)) {
+    for (path, page) in &documents {
         if path.starts_with(promises::PAGES) {
-            let page = fs::read_to_string(root().join(&path))?;
-            index.check_page(&path, &page, &mut findings);
+            index.check_page(path, page, &mut findings);
         }
     }
     prose::check(&sources, &mut findings);
     let paths: Vec<String> = files.iter().map(|path| slashed(path)).collect();
+    pages::check(&documents, &paths, &mut findings);
     let document = fs::read_to_string(root().join(models::DOCUMENT))?;
     models::check(&paths, &document, &mut findings);
     let document = fs::read_to_string(root().join(walks::DOCUMENT))?;
@@ -119,13 +118,39 @@ pub(crate) fn run() -> Result<(), Failure> {
     let document = fs::read_to_string(root().join(crate::metrics::DOCUMENT))?;
     written::check(&document, &mut findings);
     dependencies::check(&mut findings)?;
+    report(findings, &format!("{} files", sources.len()))
+}
+
+/// Prints the findings in the links and pages of the documents.
+pub(crate) fn pages() -> Result<(), Failure> {
+    let files = files()?;
+    let documents = documents(&files)?;
+    let paths: Vec<String> = files.iter().map(|path| slashed(path)).collect();
+    let mut findings = Vec::new();
+    pages::check(&documents, &paths, &mut findings);
+    report(findings, &format!("{} documents", documents.len()))
+}
+
+/// Returns the texts of the documents by their paths.
+fn documents(files: &[PathBuf]) -> Result<BTreeMap<String, String>, Failure> {
+    let mut documents = BTreeMap::new();
+    for path in files {
+        if path.extension().is_some_and(|e| e == "md") {
+            documents.insert(slashed(path), fs::read_to_string(root().join(path))?);
+        }
+    }
+    Ok(documents)
+}
+
+/// Prints the findings, or what was checked when there are none.
+fn report(mut findings: Vec<Finding>, checked: &str) -> Result<(), Failure> {
     findings.sort();
     for finding in &findings {
         println!("{finding}");
     }
     match findings.len() {
         0 => {
-            println!("tidy: {} files", sources.len());
+            println!("tidy: {checked}");
             Ok(())
         }
         1 => Err("the house rules have 1 finding".into()),
