@@ -23,8 +23,8 @@ pub(crate) enum Kind {
 
 /// The name of a mutant's killer in a list: a file in `tests` or `tests/it`, `unit`, or a test as
 /// `file::test`. A name with `loom_` means a model unless `(std)` follows; any other name means the
-/// test under `std`, or with full fences if `(full fences)` follows. So the table shows the same
-/// names.
+/// test under `std`, or with full fences if `(full fences)` follows. The table shows the same names,
+/// with the folders in `tests/it`, which a list leaves out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Killer {
     pub(crate) kind: Kind,
@@ -135,9 +135,34 @@ impl Killer {
         }
     }
 
+    /// Returns the modules that the killer names, none for unit tests at the root, and its test.
+    pub(crate) fn modules_and_name(&self) -> (Vec<&str>, Option<&str>) {
+        let mut path: Vec<_> = match &self.test {
+            Some(test) => test.split("::").collect(),
+            None => Vec::new(),
+        };
+        let name = path.pop();
+        if self.file != "unit" {
+            path.insert(0, &self.file);
+        }
+        path.retain(|module| *module != "tests");
+        (path, name)
+    }
+
     /// Returns whether the killer means this test, among the tests of its kind.
     pub(crate) fn means(&self, file: &str, name: &str) -> bool {
-        self.file == file && self.test.as_deref().is_none_or(|test| test == name)
+        let Some(test) = self.test.as_deref() else {
+            return self.file == file;
+        };
+        if self.file == file && test == name {
+            return true;
+        }
+        // A file in a folder of `tests/it`.
+        let rest = name
+            .strip_suffix(test)
+            .and_then(|rest| rest.strip_suffix("::"));
+        let inner = rest.and_then(|rest| rest.strip_suffix(self.file.as_str()));
+        inner.is_some_and(|inner| inner.is_empty() || inner.ends_with("::"))
     }
 }
 
@@ -168,5 +193,9 @@ mod tests {
         assert!(Killer::new("stress::two").means("stress", "two"));
         assert!(!Killer::new("stress::two").means("stress", "twofold"));
         assert!(!Killer::new("stress").means("stres", "two"));
+        assert!(Killer::new("stress::two").means("load", "stress::two"));
+        assert!(Killer::new("stress::two").means("load", "heavy::stress::two"));
+        assert!(!Killer::new("stress::two").means("load", "distress::two"));
+        assert!(!Killer::new("stress::two").means("load", "stress::twenty_two"));
     }
 }

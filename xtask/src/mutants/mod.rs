@@ -21,6 +21,7 @@
 mod copy;
 mod items;
 mod kind;
+mod known;
 mod list;
 mod place;
 mod switched;
@@ -163,7 +164,7 @@ fn prepare(package: &str, sources: &mut Sources) -> Result<Vec<Prepared>, Failur
     let text = fs::read_to_string(root().join(&path))?;
     let mutants = list::parse(&text).map_err(|error| format!("{path}: {error}"))?;
     let mut prepared = Vec::new();
-    let mut wrong = Vec::new();
+    let mut wrong = known::unknown(name, &mutants)?;
     for mutant in mutants {
         match mutant.changes(name, sources) {
             Ok((changes, bodies)) => prepared.push(Prepared {

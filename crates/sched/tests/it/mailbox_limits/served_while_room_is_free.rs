@@ -1,7 +1,7 @@
 //! Sends that wait for room are served for many places at a time, and never wait for ever while
 //! room is free.
 
-use crate::pressure::{
+use super::waiting_senders::{
     assert_refused, block_on, collected, limited, number, numbered, started, waiting,
 };
 use crate::support::{exit_number, process};

@@ -1,7 +1,7 @@
 //! An account of each message to a mailbox with a small limit: however the process ends, and
 //! however its senders give up, a message is accepted, in order, or comes back.
 
-use crate::pressure::{block_on, limited, number, numbered, started};
+use super::waiting_senders::{block_on, limited, number, numbered, started};
 use crate::support::{exit, process, until};
 use fastrand::Rng;
 use ganger_proc_api::{Event, Message, Process, SendError, SendErrorKind, UpgradeRequest};

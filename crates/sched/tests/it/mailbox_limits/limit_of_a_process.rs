@@ -1,6 +1,6 @@
 //! Processes with a limit of their own, or without one, whatever the scheduler's is.
 
-use crate::pressure::*;
+use super::waiting_senders::*;
 use crate::support::*;
 use ganger_proc_api::{Message, SendErrorKind, SubmitErrorKind, UpgradeRequest, actor_fn};
 use ganger_sched::{ContextExt, ProcessHandle, Scheduler};

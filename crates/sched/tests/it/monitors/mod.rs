@@ -1,0 +1,5 @@
+//! Monitors, their notices, and exit signals.
+
+mod exit_signals;
+mod monitor_and_demonitor;
+mod notices;
