@@ -23,8 +23,8 @@ pub(crate) enum Kind {
 
 /// The name of a mutant's killer in a list: a file in `tests` or `tests/it`, `unit`, or a test as
 /// `file::test`. A name with `loom_` means a model unless `(std)` follows; any other name means the
-/// test under `std`, or with full fences if `(full fences)` follows. The table shows the same names,
-/// with the folders in `tests/it`, which a list leaves out.
+/// test under `std`, or with full fences if `(full fences)` follows. The table shows the same
+/// names, with the folders in `tests/it`, which a list leaves out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Killer {
     pub(crate) kind: Kind,
