@@ -1,5 +1,5 @@
 //! The promises of the scheduler, as its users see them: in a single program, since each takes
-//! seconds to link. A folder holds the tests of one part of `docs/PROMISES.md`.
+//! seconds to link. Each folder proves a part of `docs/promises`.
 //!
 //! A test with a process of its own (an allocator, a global subscriber, the threads' affinity)
 //! stays in another program.
