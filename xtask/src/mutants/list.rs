@@ -1,20 +1,18 @@
-//! A crate's list of mutants, and how an edit is applied.
+//! The mutants of a list, and how an edit is applied.
 //!
 //! All edits of a mutant are places in the original, so their order is no matter, and two of them
 //! must not overlap.
 
 use super::place::{Place, Sources};
-use super::tokens::tokens;
 use crate::Failure;
-use serde::Deserialize;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// One mutation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Mutant {
     pub(crate) name: String,
-    /// What it breaks.
+    /// What it breaks, where its name does not say it.
     pub(crate) why: String,
     pub(crate) edits: Vec<Edit>,
     /// The tests that are tried first: a file in `tests`, or `file::test`.
@@ -35,13 +33,13 @@ pub(crate) enum Expected {
 /// A place, and the change there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Edit {
-    place: Place,
-    change: Change,
+    pub(crate) place: Place,
+    pub(crate) change: Change,
 }
 
 /// Rust text for a place, or for just before or after it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Change {
+pub(crate) enum Change {
     Replace(String),
     Before(String),
     After(String),
@@ -57,169 +55,6 @@ pub(crate) struct Body {
     /// Where the original body is in its file, in bytes, with its braces.
     pub(crate) range: Range<usize>,
     pub(crate) text: String,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct List {
-    mutant: Vec<Entry>,
-}
-
-/// A mutant as written in a list: with an edit in place, or several edits in a list. The mutant's
-/// `at`, `crate` and `file` are the defaults of its edits.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Entry {
-    name: String,
-    why: String,
-    at: Option<String>,
-    #[serde(rename = "crate")]
-    in_crate: Option<String>,
-    file: Option<String>,
-    find: Option<String>,
-    nth: Option<usize>,
-    replace: Option<String>,
-    before: Option<String>,
-    after: Option<String>,
-    #[serde(default)]
-    edits: Vec<Written>,
-    killer: Option<String>,
-    equivalent: Option<String>,
-    unshown: Option<String>,
-}
-
-/// An edit as it is written.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Written {
-    at: Option<String>,
-    #[serde(rename = "crate")]
-    in_crate: Option<String>,
-    file: Option<String>,
-    find: Option<String>,
-    nth: Option<usize>,
-    replace: Option<String>,
-    before: Option<String>,
-    after: Option<String>,
-}
-
-/// The mutants of a list.
-pub(crate) fn parse(text: &str) -> Result<Vec<Mutant>, Failure> {
-    let list: List = toml::from_str(text)?;
-    let mut names = BTreeSet::new();
-    let mut mutants = Vec::new();
-    for entry in list.mutant {
-        if !names.insert(entry.name.clone()) {
-            return Err(format!("{}: there are two of this name", entry.name).into());
-        }
-        let name = entry.name.clone();
-        mutants.push(entry.mutant().map_err(|what| format!("{name}: {what}"))?);
-    }
-    if mutants.is_empty() {
-        return Err("there are no mutants in it".into());
-    }
-    Ok(mutants)
-}
-
-impl Entry {
-    fn mutant(self) -> Result<Mutant, &'static str> {
-        let own = Written {
-            at: self.at,
-            in_crate: self.in_crate,
-            file: self.file,
-            find: self.find,
-            nth: self.nth,
-            replace: self.replace,
-            before: self.before,
-            after: self.after,
-        };
-        let edits = if self.edits.is_empty() {
-            vec![own.edit()?]
-        } else if own.changes() {
-            return Err("it has a change of its own, or `edits`, and not both");
-        } else {
-            let edits = self.edits.into_iter();
-            edits
-                .map(|edit| edit.or(&own).edit())
-                .collect::<Result<_, _>>()?
-        };
-        let expected = match (self.equivalent, self.unshown) {
-            (None, None) => Expected::Killed,
-            (Some(reason), None) => Expected::Equivalent(reason),
-            (None, Some(reason)) => Expected::Unshown(reason),
-            (Some(_), Some(_)) => return Err("it is either `equivalent` or `unshown`"),
-        };
-        if self.killer.is_some() && expected != Expected::Killed {
-            return Err("a mutant that survives has no `killer`");
-        }
-        Ok(Mutant {
-            name: self.name,
-            why: self.why,
-            edits,
-            killer: self.killer,
-            expected,
-        })
-    }
-}
-
-impl Written {
-    /// Returns whether the entry says more than the place of its edits.
-    fn changes(&self) -> bool {
-        self.find.is_some()
-            || self.nth.is_some()
-            || self.replace.is_some()
-            || self.before.is_some()
-            || self.after.is_some()
-    }
-
-    /// Fills in the mutant's defaults.
-    fn or(self, all: &Self) -> Self {
-        Self {
-            at: self.at.or_else(|| all.at.clone()),
-            in_crate: self.in_crate.or_else(|| all.in_crate.clone()),
-            file: self.file.or_else(|| all.file.clone()),
-            ..self
-        }
-    }
-
-    fn edit(self) -> Result<Edit, &'static str> {
-        let Some(at) = self.at else {
-            return Err("it needs `at`, the item that it changes");
-        };
-        let change = match (self.replace, self.before, self.after) {
-            (Some(text), None, None) => Change::Replace(text),
-            (None, Some(text), None) => Change::Before(text),
-            (None, None, Some(text)) => Change::After(text),
-            _ => return Err("it needs one of `replace`, `before` and `after`"),
-        };
-        let find = self.find;
-        if find.as_deref().is_some_and(|find| texts(find).is_empty()) {
-            return Err("`find` has no tokens: leave it out to mean the whole item");
-        }
-        if find.is_none() && self.nth.is_some() {
-            return Err("`nth` needs `find`");
-        }
-        let is_same = match (&change, &find) {
-            (Change::Replace(text), Some(find)) => texts(text) == texts(find),
-            (Change::Replace(_), None) => false,
-            (Change::Before(text) | Change::After(text), _) => texts(text).is_empty(),
-        };
-        if is_same {
-            return Err("it changes nothing");
-        }
-        let place = Place {
-            at,
-            in_crate: self.in_crate,
-            file: self.file,
-            find,
-            nth: self.nth,
-        };
-        Ok(Edit { place, change })
-    }
-}
-
-fn texts(text: &str) -> Vec<&str> {
-    tokens(text).into_iter().map(|token| token.text).collect()
 }
 
 impl Mutant {
@@ -301,115 +136,8 @@ fn cut(text: &str, mut cuts: Vec<Cut>) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::super::place::Code;
+    use super::super::written::parse;
     use super::*;
-
-    const FULL: &str = r#"
-        [[mutant]]
-        name = "one"
-        why = "breaks this"
-        at = "A::old"
-        find = "x"
-        nth = 2
-        replace = ""
-        killer = "loom_a::test"
-
-        [[mutant]]
-        name = "two"
-        why = "breaks that"
-        at = "B::f"
-        edits = [
-            { find = "old", replace = "new" },
-            { find = "f()", after = ".g()" },
-            { at = "C", crate = "sync", file = "c.rs", before = "struct D;" },
-        ]
-        unshown = "no test looks"
-    "#;
-
-    fn entry(rest: &str) -> Result<Vec<Mutant>, Failure> {
-        let head = "[[mutant]]\nname = 'm'\nwhy = 'w'\n";
-        let edit = "at = 'f'\nfind = 'a'\nreplace = 'b'\n";
-        parse(&format!("{head}{}", rest.replace("EDIT", edit)))
-    }
-
-    fn place(at: &str, find: &str) -> Place {
-        Place {
-            at: at.to_owned(),
-            find: Some(find.to_owned()),
-            ..Place::default()
-        }
-    }
-
-    #[test]
-    fn both_ways_to_write_an_edit_are_read() {
-        let [one, two] = <[Mutant; 2]>::try_from(parse(FULL).unwrap()).unwrap();
-        let edit = Edit {
-            place: Place {
-                nth: Some(2),
-                ..place("A::old", "x")
-            },
-            change: Change::Replace(String::new()),
-        };
-        assert_eq!(one.edits, [edit]);
-        assert_eq!(one.killer.as_deref(), Some("loom_a::test"));
-        assert_eq!(one.expected, Expected::Killed);
-        let [first, second, third] = <[Edit; 3]>::try_from(two.edits).unwrap();
-        assert_eq!(first.place, place("B::f", "old"));
-        assert_eq!(second.change, Change::After(".g()".to_owned()));
-        let elsewhere = Place {
-            at: "C".to_owned(),
-            in_crate: Some("sync".to_owned()),
-            file: Some("c.rs".to_owned()),
-            ..Place::default()
-        };
-        assert_eq!(
-            (third.place, third.change),
-            (elsewhere, Change::Before("struct D;".to_owned()))
-        );
-        assert_eq!(two.expected, Expected::Unshown("no test looks".to_owned()));
-        let equivalent = entry("EDIT equivalent = 'no difference'")
-            .unwrap()
-            .remove(0);
-        let reason = "no difference".to_owned();
-        assert_eq!(equivalent.expected, Expected::Equivalent(reason));
-    }
-
-    #[test]
-    fn what_makes_no_sense_is_refused() {
-        for (rest, what) in [
-            ("find = 'a'\nreplace = 'b'", "m: it needs `at`"),
-            ("at = 'f'\nfind = 'a'", "m: it needs one of"),
-            ("EDIT after = 'c'", "m: it needs one of"),
-            (
-                "EDIT edits = [{find='a',replace='b'}]",
-                "m: it has a change",
-            ),
-            ("edits = [{find='a',replace='b'}]", "m: it needs `at`"),
-            (
-                "at = 'f'\nfind = 'a .b'\nreplace = 'a.b // c'",
-                "m: it changes nothing",
-            ),
-            ("at = 'f'\nfind = 'a'\nafter = ' '", "m: it changes nothing"),
-            (
-                "at = 'f'\nfind = '// a'\nreplace = ''",
-                "m: `find` has no tokens",
-            ),
-            ("at = 'f'\nnth = 2\nreplace = ''", "m: `nth` needs `find`"),
-            ("EDIT equivalent = 'x'\nunshown = 'y'", "m: it is either"),
-            (
-                "EDIT equivalent = 'x'\nkiller = 'k'",
-                "m: a mutant that survives has no",
-            ),
-            (
-                "EDIT [[mutant]]\nname='m'\nwhy='w'\nEDIT",
-                "m: there are two",
-            ),
-            ("EDIT killers = 'k'", "unknown field"),
-        ] {
-            let error = entry(rest).unwrap_err().to_string();
-            assert!(error.contains(what), "{error}");
-        }
-        assert!(parse("mutant = []").is_err());
-    }
 
     #[test]
     fn all_cuts_are_made_in_the_original() {
@@ -434,11 +162,12 @@ mod tests {
             ("sync", code("crates/sync", "fn g() {}")),
         ]);
         let mut changes = |edits: &str| {
-            let text = format!("[[mutant]]\nname='m'\nwhy='w'\nedits=[{edits}]");
-            parse(&text).unwrap().remove(0).changes("x", &mut sources)
+            parse(&format!("k\n  m {edits}"))
+                .unwrap()
+                .remove(0)
+                .changes("x", &mut sources)
         };
-        let two = "{ at = 'f', find = 'old', replace = 'new' }, \
-                   { at = 'g', crate = 'sync', before = 'use h;' }";
+        let two = "@ f: old ~> new\n      & @ sync/g <+ use h;";
         let expected = [
             ("crates/sync/src/a.rs", "\nuse h;\nfn g() {}"),
             ("crates/x/src/a.rs", "fn f() { \nnew\n() }"),
@@ -448,7 +177,7 @@ mod tests {
         let changed = changed.iter().map(|(path, text)| (&**path, &**text));
         assert!(changed.eq(expected));
 
-        let (_, bodies) = changes("{ at = 'f', find = 'old', replace = 'new' }").unwrap();
+        let (_, bodies) = changes("@ f: old ~> new").unwrap();
         let body = Body {
             path: "crates/x/src/a.rs".to_owned(),
             range: 7..16,
@@ -456,11 +185,10 @@ mod tests {
         };
         assert_eq!(bodies, Some(vec![body]));
 
-        let twice =
-            "{ at = 'f', find = 'old', replace = '' }, { at = 'f', find = 'old()', replace = '' }";
+        let twice = "@ f: old ~>\n      & old() ~>";
         let error = changes(twice).unwrap_err().to_string();
         assert_eq!(error, "m: two of its edits overlap in crates/x/src/a.rs");
-        let gone = "{ at = 'h', replace = '' }";
+        let gone = "@ h ~>";
         let error = changes(gone).unwrap_err().to_string();
         assert!(error.starts_with("m: crates/x has no item `h`"), "{error}");
     }

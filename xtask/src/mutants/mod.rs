@@ -3,7 +3,7 @@
 //! A passing test suite says little unless it would fail if the code were wrong. The lists in
 //! `xtask/mutants`, a list a crate, are ways to make the code wrong: the purpose of a line of the
 //! protocol is known when a test fails without the line. A mutant names its place by an item and a
-//! few tokens; `deque.toml` says how.
+//! few tokens; `xtask/mutants/README.md` says how.
 //!
 //! 1. The workspace is copied and built with all mutants in it; a number chooses a mutant
 //!    (`switched.rs`). Without a number the build is the original. It must pass the tests that the
@@ -28,6 +28,7 @@ mod switched;
 mod tokens;
 mod trial;
 mod verdict;
+mod written;
 
 use crate::Failure;
 use crate::loom::{at_a_time, chosen, cores};
@@ -128,9 +129,7 @@ fn packages() -> Result<Vec<String>, Failure> {
     let mut packages = Vec::new();
     for entry in fs::read_dir(root().join(LISTS))? {
         let path = entry?.path();
-        if path
-            .extension()
-            .is_some_and(|extension| extension == "toml")
+        if path.extension().is_some_and(|extension| extension == "txt")
             && let Some(name) = path.file_stem()
         {
             packages.push(format!("ganger-{}", name.to_string_lossy()));
@@ -160,9 +159,9 @@ fn prepare_all(packages: &[String]) -> Result<Vec<(String, Vec<Prepared>)>, Fail
 
 fn prepare(package: &str, sources: &mut Sources) -> Result<Vec<Prepared>, Failure> {
     let name = package.trim_start_matches("ganger-");
-    let path = format!("{LISTS}/{name}.toml");
+    let path = format!("{LISTS}/{name}.txt");
     let text = fs::read_to_string(root().join(&path))?;
-    let mutants = list::parse(&text).map_err(|error| format!("{path}: {error}"))?;
+    let mutants = written::parse(&text).map_err(|error| format!("{path}: {error}"))?;
     let mut prepared = Vec::new();
     let mut wrong = known::unknown(name, &mutants)?;
     for mutant in mutants {
@@ -326,9 +325,9 @@ mod tests {
     #[test]
     fn mutants_are_selected_by_name() {
         let mutant = |name: &str| {
-            let text = format!("[[mutant]]\nname='{name}'\nwhy='w'\nat='f'\nfind='a'\nreplace='b'");
+            let text = format!("k\n  {name} @ f: a ~> b");
             Prepared {
-                mutant: list::parse(&text).unwrap().remove(0),
+                mutant: written::parse(&text).unwrap().remove(0),
                 changes: Changes::new(),
                 bodies: None,
             }

@@ -151,11 +151,17 @@ pub(crate) fn aligned<const N: usize>(lines: &[[String; N]]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mutants::list;
+    use crate::mutants::written::parse;
 
     fn mutant(expected: &str) -> Mutant {
-        let head = "[[mutant]]\nname='m'\nwhy='w'\nat='f'\nfind='a'\nreplace='b'\n";
-        list::parse(&format!("{head}{expected}")).unwrap().remove(0)
+        let (head, reason) = expected.split_once('=').unwrap_or(("k", ""));
+        let reason = if reason.is_empty() {
+            String::new()
+        } else {
+            format!("      = {reason}")
+        };
+        let text = format!("{head}\n  m @ f: a ~> b -- w\n{reason}");
+        parse(&text).unwrap().remove(0)
     }
 
     fn killed(hangs: bool) -> Verdict {
@@ -163,7 +169,7 @@ mod tests {
         Verdict::Killed { by, hangs }
     }
 
-    const REASONS: [&str; 3] = ["", "equivalent='e'", "unshown='u'"];
+    const REASONS: [&str; 3] = ["", "(equivalent)=e", "(unshown)=u"];
 
     #[test]
     fn a_verdict_is_held_against_what_the_list_says() {
@@ -209,14 +215,14 @@ mod tests {
             "m does not build: mend the list"
         );
         assert_eq!(
-            complaint(killed(false), "equivalent='e'"),
+            complaint(killed(false), "(equivalent)=e"),
             "m is said to be equivalent, and is killed by stress::two: the reason is wrong"
         );
     }
 
     #[test]
     fn the_summary_counts_each_kind() {
-        let mutants = ["", "", "equivalent='e'", "unshown='u'"].map(mutant);
+        let mutants = ["", "", "(equivalent)=e", "(unshown)=u"].map(mutant);
         let rows: Vec<_> = mutants
             .iter()
             .map(|mutant| Row {
