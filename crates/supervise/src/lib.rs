@@ -20,7 +20,7 @@ pub use child::{ChildRef, ChildSpec, IntoChild, OfKind, OfResult, Poison};
 pub use driver::{Order, SuperviseError};
 pub use plan::{AutoShutdown, BackOff, Restart, ShutdownTimeout, Strategy};
 pub use pool::{Overload, Pool, PoolError, PoolHandle, PoolRemote, PoolStats, Refused, Routing};
-pub use running::{SupervisorInfo, supervisors};
+pub use running::{SupervisorInfo, each_child, supervisors};
 pub use supervisor::Supervisor;
 pub use tree::{
     AddressError, Changes, Tree, TreeEnd, TreeEnded, TreeError, TreeHandle, TreeWait, restart,

@@ -65,6 +65,34 @@ pub fn supervisors(scheduler: &Handle) -> Vec<SupervisorInfo> {
     all.into_iter().filter_map(info).collect()
 }
 
+/// Calls `see` with the process and the name of each running child of that scheduler's supervisors,
+/// without a copy of them. O(their children). `see` runs under a lock of the supervisor: it must be
+/// short, and must not ask supervisors.
+///
+/// ```
+/// use ganger_proc_api::{BoxError, process_fn};
+/// use ganger_sched::Scheduler;
+/// use ganger_supervise::{Supervisor, each_child};
+///
+/// let scheduler = Scheduler::start_default()?;
+/// let tree = Supervisor::one_for_one()
+///     .child("idle", || process_fn(|_, _, _| Ok(())))
+///     .start(&scheduler)?;
+/// let mut seen = Vec::new();
+/// each_child(&scheduler, |pid, name| seen.push((pid, name.to_string())));
+/// assert_eq!(seen, [(tree.child("idle").unwrap(), "idle".to_owned())]);
+/// # Ok::<(), BoxError>(())
+/// ```
+pub fn each_child(scheduler: &Handle, mut see: impl FnMut(Pid, &Arc<str>)) {
+    let Some(running) = scheduler.find_extension::<Running>() else {
+        return;
+    };
+    let all: Vec<_> = lock(&running.0).values().cloned().collect();
+    for view in all.iter().filter_map(Weak::upgrade) {
+        view.each_running(&mut see);
+    }
+}
+
 /// The supervisor with that process begins.
 pub(crate) fn enter(scheduler: &Handle, pid: Pid, view: &Arc<View>) {
     let running = scheduler.extension(|_| Running::default());

@@ -28,9 +28,12 @@ pub enum Fault {
         crate::text::duration(*.0)
     )]
     Slow(Duration),
-    /// The token is missing or wrong.
+    /// There is no token.
     #[error("the endpoint needs its token: give it by --token, or in GANGER_TOKEN")]
     Token,
+    /// The token is wrong.
+    #[error("the token is wrong: give that of the endpoint by --token, or in GANGER_TOKEN")]
+    WrongToken,
     /// The endpoint does not have it.
     #[error("the endpoint does not have it: {0}")]
     NotHere(String),

@@ -20,6 +20,7 @@ fn main() -> ExitCode {
 }
 
 fn shown(options: Options) -> Result<(), Box<dyn Error>> {
+    options.check()?;
     if let Some(path) = &options.file {
         let file = File::open(path).map_err(|it| format!("{}: {it}", path.display()))?;
         let summary = Trace::read(file)?.summary().to_string();
@@ -35,10 +36,10 @@ fn shown(options: Options) -> Result<(), Box<dyn Error>> {
     }
     let mut look = Once {
         every: options.every,
-        top: options.top,
         filter: options.filter,
         ..Once::default()
     };
+    look.top = options.top.unwrap_or(look.top);
     if io::stdout().is_terminal()
         && let Ok((width, _)) = ratatui::crossterm::terminal::size()
     {

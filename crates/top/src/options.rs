@@ -37,14 +37,13 @@ pub struct Options {
     #[arg(long)]
     pub once: bool,
 
-    /// Prints JSON: rates, the newest snapshot, and the first processes
-    #[arg(long, requires = "once")]
+    /// With --once: prints JSON, with rates, the newest snapshot, and the first processes
+    #[arg(long)]
     pub json: bool,
 
-    /// The number of printed processes
-    #[arg(long, value_name = "N", default_value_t = 20, requires = "once",
-          value_parser = clap::value_parser!(u32).range(1..=1000))]
-    pub top: u32,
+    /// With --once: the number of printed processes [default: 20]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub top: Option<u32>,
 
     /// Begins with this filter, as the key / takes it
     #[arg(long, value_name = "FILTER", default_value = "")]
@@ -53,6 +52,22 @@ pub struct Options {
     /// Prints the ten longest turns and waits of a trace's file, and ends
     #[arg(long, value_name = "TRACE", conflicts_with_all = ["address", "demo", "once", "filter"])]
     pub file: Option<PathBuf>,
+}
+
+impl Options {
+    /// Checks what the options of a single look need.
+    ///
+    /// # Errors
+    /// A sentence that says what to add.
+    pub fn check(&self) -> Result<(), String> {
+        let given = [("--json", self.json), ("--top", self.top.is_some())];
+        match given.into_iter().find(|it| it.1 && !self.once) {
+            Some((option, _)) => Err(format!(
+                "{option} is for a single look that is printed: add --once"
+            )),
+            None => Ok(()),
+        }
+    }
 }
 
 /// A time from 100 ms to an hour.
@@ -85,7 +100,7 @@ mod tests {
         Options::command().debug_assert();
         let options = parse(&[]).unwrap();
         assert_eq!(options.address.to_string(), "127.0.0.1:7007");
-        assert_eq!((options.every, options.top), (Duration::from_secs(1), 20));
+        assert_eq!((options.every, options.top), (Duration::from_secs(1), None));
         let options = parse(&["http://[::1]:80", "--every", "1.5s", "--once", "--json"]).unwrap();
         assert_eq!(options.address.to_string(), "[::1]:80");
         assert_eq!(options.every, Duration::from_millis(1_500));
@@ -103,7 +118,14 @@ mod tests {
                 .unwrap_err()
                 .contains("use ready")
         );
-        assert!(parse(&["--json"]).unwrap_err().contains("--once"));
+        for alone in [&["--json"][..], &["--demo", "--json"], &["--top", "5"]] {
+            let error = parse(alone).unwrap().check().unwrap_err();
+            assert!(error.ends_with("printed: add --once"), "{error}");
+        }
+        assert_eq!(
+            parse(&["--once", "--json", "--top", "5"]).unwrap().check(),
+            Ok(())
+        );
         assert!(parse(&["--file", "a", "--once"]).is_err());
     }
 }

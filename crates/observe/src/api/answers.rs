@@ -146,7 +146,7 @@ pub struct Process {
     pub method: String,
     /// The name of its type.
     pub type_name: String,
-    /// Its names.
+    /// Its registered names, and behind them its name as a child of its supervisor.
     pub names: Vec<String>,
     /// Its parent, if a process has started it.
     pub parent: Option<String>,

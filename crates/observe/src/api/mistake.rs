@@ -38,7 +38,7 @@ pub enum QueryError {
     #[error("the filter has {0} bytes, and may have 256: leave terms out")]
     LongFilter(usize),
     /// A term has an unknown field.
-    #[error("no field is called {0:?}: use state, type, method, name, pid and parent")]
+    #[error("no field is called {0:?}: use state, type, method, name, pid, parent and label")]
     Field(String),
     /// A term has no text.
     #[error("the term {0:?} of the filter has no text: write field:text, or leave it out")]

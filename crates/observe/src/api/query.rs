@@ -70,12 +70,14 @@ pub enum Field {
     Type,
     /// The entry point.
     Method,
-    /// A name of the process.
+    /// A name of the process, also as a child of its supervisor.
     Name,
     /// The PID.
     Pid,
     /// The PID of the parent.
     Parent,
+    /// The label under which it is accounted.
+    Label,
 }
 
 impl Default for ProcessesQuery {
@@ -249,6 +251,7 @@ impl Field {
             Self::Name => "name",
             Self::Pid => "pid",
             Self::Parent => "parent",
+            Self::Label => "label",
         }
     }
 }
@@ -264,6 +267,7 @@ impl FromStr for Field {
             Self::Name,
             Self::Pid,
             Self::Parent,
+            Self::Label,
         ];
         let found = all.into_iter().find(|it| it.name() == text);
         found.ok_or_else(|| QueryError::Field(shown(text)))

@@ -128,16 +128,33 @@ impl Access {
             scheme.eq_ignore_ascii_case(b"bearer ") && is_same(given, &token.text)
         });
         let cookies = headers.get_all(header::COOKIE).iter();
-        let mut cookies = cookies.flat_map(|it| it.as_bytes().split(|byte| *byte == b';'));
-        if is_bearer || cookies.any(|cookie| token.is_cookie(cookie)) {
+        let cookies = cookies.flat_map(|it| it.as_bytes().split(|byte| *byte == b';'));
+        let sessions: Vec<_> = cookies.filter_map(|it| token.session_of(it)).collect();
+        if is_bearer || sessions.iter().any(|given| is_same(given, &token.session)) {
             return Ok(());
         }
-        let sentence = "this endpoint needs its token: send `Authorization: Bearer TOKEN`, or log \
-                        in at /login";
+        let has_header = headers.contains_key(header::AUTHORIZATION);
+        let (sentence, challenge) = match (has_header, !sessions.is_empty()) {
+            (true, _) => (
+                "the token is wrong: send the token of this endpoint as `Authorization: Bearer \
+                 TOKEN`, or log in at /login",
+                "Bearer realm=\"ganger\", error=\"invalid_token\"",
+            ),
+            (false, true) => (
+                "the login is over, because the program has been started again: log in at /login, \
+                 or send `Authorization: Bearer TOKEN`",
+                "Bearer realm=\"ganger\", error=\"invalid_token\"",
+            ),
+            (false, false) => (
+                "this endpoint needs its token: send `Authorization: Bearer TOKEN`, or log in at \
+                 /login",
+                "Bearer realm=\"ganger\"",
+            ),
+        };
         Err(Box::new(with_header(
             text(StatusCode::UNAUTHORIZED, sentence),
             header::WWW_AUTHENTICATE,
-            HeaderValue::from_static("Bearer realm=\"ganger\""),
+            HeaderValue::from_static(challenge),
         )))
     }
 
@@ -162,11 +179,10 @@ impl Access {
 }
 
 impl Token {
-    fn is_cookie(&self, cookie: &[u8]) -> bool {
-        let cookie = cookie.trim_ascii();
-        let value = cookie.strip_prefix(self.cookie.as_bytes());
-        let value = value.and_then(|it| it.strip_prefix(b"="));
-        value.is_some_and(|value| is_same(value, &self.session))
+    /// The value of a cookie with the name of this endpoint's.
+    fn session_of<'a>(&self, cookie: &'a [u8]) -> Option<&'a [u8]> {
+        let value = cookie.trim_ascii().strip_prefix(self.cookie.as_bytes())?;
+        value.strip_prefix(b"=")
     }
 }
 

@@ -71,7 +71,7 @@ use std::time::Duration;
 /// | `/` | a page that shows all of this live |
 /// | `/paths` | a list of the paths |
 /// | `/healthz` | 200: alive |
-/// | `/readyz` | 200 when all schedulers run without a severe alarm, or 503 with the reason |
+/// | `/readyz` | 200 when all schedulers run without a severe alarm, or 503 with the reason; of an alarm its text, where a token is set only with the token |
 /// | `/metrics` | all metrics, as Prometheus reads them |
 /// | `/api/v1/snapshot` | [`Snapshot`], a new one; `?since=` may have the number of the last |
 /// | `/api/v1/processes` | [`Processes`], by a [`ProcessesQuery`] |

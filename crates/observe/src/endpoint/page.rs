@@ -37,7 +37,7 @@ const PATHS: [(&str, &str, &str); 21] = [
         "/api/v1/processes?top=50&by=mailbox&filter=",
         "live processes: top=1 to 1000; by=mailbox, quiet, pid, steps, events, busy, growth or \
          age; window=1s for a count over that time; filter=words, or state:, type:, method:, \
-         name:, pid:, parent: before a word, - before a term; scheduler=NUMBER",
+         name:, pid:, parent:, label: before a word, - before a term; scheduler=NUMBER",
     ),
     (
         "/api/v1/processes?by=quiet&filter=state:blocked",
@@ -53,7 +53,7 @@ const PATHS: [(&str, &str, &str); 21] = [
     (
         "/api/v1/process/{pid}",
         "",
-        "one live process; the PID as host|id",
+        "one live process; the PID as host|id, or as id where there is one scheduler",
     ),
     (
         "/api/v1/process/{pid}/terminate",

@@ -112,7 +112,8 @@ impl Asked {
                 if let Some((_, _, replies)) = same {
                     replies.push(reply);
                 } else {
-                    let list = List::new(query.clone());
+                    // `begin` makes it again, for the schedulers of the pass.
+                    let list = List::new(query.clone(), &[]);
                     self.lists.push((query, list, vec![reply]));
                 }
             }
@@ -121,6 +122,9 @@ impl Asked {
 
     /// Before the pass, which runs on the scheduler with the number `own`.
     fn begin(&mut self, schedulers: &[Shown], own: Option<u64>) {
+        for (query, list, _) in &mut self.lists {
+            *list = List::new(query.clone(), schedulers);
+        }
         if !self.groups.replies.is_empty() {
             let empty = |it: &Shown| (it.number, groups::Collected::default());
             self.groups.made = schedulers.iter().map(empty).collect();

@@ -75,7 +75,7 @@ pub(super) fn find(site: &Site, pid: &str, query: &str) -> Result<(Shown, Pid, P
         return Err(bad(sentence));
     }
     site.check_number(asked)?;
-    let pid = parse(pid)?;
+    let pid = parse(site, pid, asked)?;
     let find = |it: Shown| {
         let is_asked = asked.is_none_or(|asked| asked == it.number) && it.handle.is_local(pid);
         let process = is_asked.then(|| look::single(&it, pid)).flatten()?;
@@ -91,12 +91,26 @@ pub(super) fn find(site: &Site, pid: &str, query: &str) -> Result<(Shown, Pid, P
     found.pop().ok_or_else(no_process)
 }
 
-pub(super) fn parse(pid: &str) -> Result<Pid, Refused> {
+/// Reads a PID: `host|id` or `id`, in braces or without. An id alone is of the scheduler that was
+/// asked for, or of the only one.
+pub(super) fn parse(site: &Site, pid: &str, asked: Option<u64>) -> Result<Pid, Refused> {
     let decoded = percent_decode_str(pid).decode_utf8_lossy();
-    let in_braces = match decoded.starts_with('{') {
+    let mut in_braces = match decoded.starts_with('{') {
         true => decoded.into_owned(),
         false => format!("{{{decoded}}}"),
     };
+    let is_id = in_braces[1..].starts_with(|it: char| it.is_ascii_digit());
+    if is_id && !in_braces.contains('|') {
+        let mut all = site.observed.schedulers();
+        all.retain(|it| asked.is_none_or(|asked| asked == it.number));
+        let [only] = &*all else {
+            return Err(bad(
+                "an id alone is of one scheduler, and there are several, or none: write the PID \
+                 as host|id",
+            ));
+        };
+        in_braces.insert_str(1, &format!("{}|", only.handle.host_name()));
+    }
     Pid::parse_known(&in_braces).map_err(|error| match in_braces.contains('|') {
         // The name of a host that no scheduler here has.
         true => not_here(&error.to_string()),

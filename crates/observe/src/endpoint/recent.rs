@@ -69,7 +69,7 @@ pub(super) async fn answer(
 ) -> Result<Answer, Refused> {
     let query: Query = query.parse().map_err(bad)?;
     site.check_number(query.scheduler)?;
-    let pid = parse(pid)?;
+    let pid = parse(site, pid, query.scheduler)?;
     let mut schedulers = site.observed.schedulers();
     schedulers.retain(|it| {
         let is_asked = query.scheduler.is_none_or(|number| number == it.number);

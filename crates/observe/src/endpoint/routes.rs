@@ -126,7 +126,7 @@ where
     // An answer before the end of a body closes the connection: hyper does so.
     let answer = match check(site, &head) {
         Ok(Route::LogIn) if head.method == Method::POST => log_in(cx, site, body).await,
-        Ok(route) => without_body(cx, site, route, head.uri.query()).await,
+        Ok(route) => without_body(cx, site, route, &head).await,
         Err(answer) => Err(answer),
     };
     answer.unwrap_or_else(|refused| *refused)
@@ -205,14 +205,14 @@ async fn without_body(
     cx: &Cx,
     site: &Site,
     route: Route<'_>,
-    query: Option<&str>,
+    head: &Parts,
 ) -> Result<Answer, Refused> {
-    let query = query.unwrap_or_default();
+    let query = head.uri.query().unwrap_or_default();
     match route {
         Route::Page => Ok(page::page()),
         Route::Paths => Ok(answer::html(StatusCode::OK, page::list(&schedulers(site)))),
         Route::Health => Ok(text(StatusCode::OK, "alive")),
-        Route::Ready => Ok(ready(&schedulers(site))),
+        Route::Ready => Ok(ready(site, head)),
         Route::LogIn => Ok(answer::html(StatusCode::OK, page::log_in(false))),
         Route::Metrics => {
             no_query(query)?;
@@ -382,8 +382,11 @@ async fn profile(cx: &Cx, site: &Site, query: &str) -> Result<Answer, Refused> {
     ask(cx, time, question).await?
 }
 
-fn ready(schedulers: &[Shown]) -> Answer {
+/// Whether the program takes work. An orchestrator needs no token to ask, and learns the text of an
+/// alarm by the token alone: the text has types and PIDs.
+fn ready(site: &Site, head: &Parts) -> Answer {
     let not_ready = |sentence: &str| text(StatusCode::SERVICE_UNAVAILABLE, sentence);
+    let schedulers = &schedulers(site);
     if schedulers.is_empty() {
         return not_ready("no scheduler is observed: add one, or the program is about to end");
     }
@@ -397,7 +400,10 @@ fn ready(schedulers: &[Shown]) -> Answer {
         }
         let raised = Board::of(scheduler).raised();
         if let Some(alarm) = raised.iter().find(|it| it.is_severe) {
-            let sentence = format!("the scheduler {host} has an alarm: {}", alarm.text);
+            let sentence = match site.access.check_token(&head.headers) {
+                Ok(()) => format!("the scheduler {host} has an alarm: {}", alarm.text),
+                Err(_) => format!("the scheduler {host} has an alarm: ask with the token for more"),
+            };
             return not_ready(&sentence);
         }
     }

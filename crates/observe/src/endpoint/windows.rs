@@ -104,7 +104,8 @@ async fn look(
     }
     let schedulers = claimed.schedulers(observed);
     let asked = round.asked.into_iter();
-    let mut lists: Vec<_> = asked.map(|it| (List::new(it.query), it.reply)).collect();
+    let list = |it: Ask| (List::new(it.query, &schedulers), it.reply);
+    let mut lists: Vec<_> = asked.map(list).collect();
     let see = |scheduler: &Shown, process: Live<'_>| {
         let marks = claimed.of(scheduler.number);
         let before = marks.map_or(0, |it| it.of(process.look));

@@ -191,20 +191,33 @@ fn a_thread_looks_once_a_period_and_the_programs_own_values_have_alarms() {
 #[cfg(feature = "serve")]
 #[test]
 fn the_endpoint_shows_alarms_and_is_not_ready_while_a_severe_one_is_raised() {
-    use crate::endpoint::support::get;
+    use crate::endpoint::support::{ask, get};
     use ganger_observe::api::Snapshot;
     use ganger_observe::serve;
 
     let builder = Scheduler::builder().workers(1).max_processes(10);
     let scheduler = builder.start().unwrap();
     let endpoint = serve("127.0.0.1:0").scheduler(&scheduler).start().unwrap();
+    let secret = "0123456789abcdef";
+    let guarded = serve("127.0.0.1:0").scheduler(&scheduler).token(secret);
+    let guarded = guarded.start().unwrap();
     let mut looker = Alarms::new().looker(&scheduler);
     let mut live: Vec<_> = (0..8).map(|_| scheduler.spawn(takes()).unwrap()).collect();
     looker.look();
     get(&endpoint, "/readyz").refuses(200, "ready");
     live.push(scheduler.spawn(takes()).unwrap());
     looker.look();
-    get(&endpoint, "/readyz").refuses(503, "90 % of the processes that may be alive are");
+    let text = "90 % of the processes that may be alive are";
+    get(&endpoint, "/readyz").refuses(503, text);
+    // A stranger learns that there is an alarm, and not of what.
+    let answer = get(&guarded, "/readyz");
+    answer.refuses(
+        503,
+        "the scheduler main has an alarm: ask with the token for more",
+    );
+    assert!(!answer.body.contains(text));
+    let token = format!("authorization: Bearer {secret}");
+    ask(&guarded, "GET", "/readyz", &[&token]).refuses(503, text);
     let snapshot: Snapshot = get(&endpoint, "/api/v1/snapshot").json();
     let [alarm] = &*snapshot.schedulers[0].alarms else {
         panic!("{snapshot:?}");

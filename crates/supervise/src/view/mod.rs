@@ -323,6 +323,15 @@ impl View {
         lock(&self.inner).entries.get(&id)?.below.clone()
     }
 
+    /// Calls `see` with each running child, under the lock.
+    pub(crate) fn each_running(&self, see: &mut impl FnMut(Pid, &Arc<str>)) {
+        for entry in lock(&self.inner).entries.values() {
+            if let Some(pid) = entry.pid {
+                see(pid, &entry.name);
+            }
+        }
+    }
+
     /// Whether a child here or below has this process. O(children).
     pub(crate) fn has(&self, process: Pid) -> bool {
         let inner = lock(&self.inner);

@@ -6,6 +6,8 @@ use std::collections::HashSet;
 /// The tree of an answer, with the folded nodes.
 #[derive(Debug, Default)]
 pub(crate) struct Folds {
+    /// Whether there was an answer.
+    pub(crate) is_there: bool,
     nodes: Vec<TreeNode>,
     /// The children of each node.
     children: Vec<Vec<usize>>,
@@ -28,6 +30,7 @@ pub(crate) struct Branch {
 
 impl Folds {
     pub(crate) fn take(&mut self, tree: Tree) {
+        self.is_there = true;
         self.nodes = tree.nodes;
         self.others = tree.others;
         self.children = vec![Vec::new(); self.nodes.len()];

@@ -30,7 +30,7 @@ pub(crate) const HELP: [(&str, &str); 17] = [
     ("< >, Left Right", "sort by another column; fold the tree"),
     ("r", "turn the order around"),
     ("/", "filter: text, field:text, -term; fields: state"),
-    ("", "type method name pid parent"),
+    ("", "type method name pid parent label"),
     ("n", "window of busy, messages and growth"),
     ("s", "the next scheduler of the program"),
     ("Space", "pause, and go on"),

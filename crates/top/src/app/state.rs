@@ -219,6 +219,23 @@ impl App {
         (note.0 == self.wish()).then_some(note.1.as_str())
     }
 
+    /// Whether the view has had an answer. Of a list with another filter, there was none yet.
+    pub(crate) fn is_answered(&self) -> bool {
+        match self.view {
+            View::Processes => {
+                let rows_of = self.rows_of.as_ref();
+                rows_of.is_some_and(|it| is_same_list(it, &self.wish()))
+            }
+            View::Groups => self.groups.is_some(),
+            View::Tree => self.tree.is_there,
+            View::Waits => self.waits.is_some(),
+            View::Sockets => self.sockets.is_some(),
+            View::Letters => self.letters.is_some(),
+            View::Alarms => self.pulse.is_some(),
+            View::One => true,
+        }
+    }
+
     pub(crate) fn schedulers(&self) -> &[Scheduler] {
         let newest = self.snapshots[1].as_ref();
         newest.map_or(&[], |it| it.schedulers.as_slice())

@@ -109,6 +109,7 @@ fn rows(app: &App) -> usize {
 fn empty(app: &App) -> &'static str {
     match app.view {
         _ if app.link == Link::Waiting => "",
+        _ if !app.is_answered() => "Asks, and has no answer yet.",
         View::Processes if !app.filter.terms().is_empty() => {
             "No process passes the filter. Esc clears it."
         }
@@ -145,6 +146,7 @@ pub(crate) fn title(app: &App, theme: Theme) -> Line<'static> {
     }
     let title = Span::styled(format!("{} ", app.view.title()), theme.strong());
     let more = match app.view {
+        _ if !app.is_answered() => String::new(),
         View::Processes => {
             let (listed, rows) = (app.rows.all().len() as u64, &app.rows);
             let mut more = format!(

@@ -399,6 +399,30 @@ fn a_group_leads_to_its_processes() {
 }
 
 #[test]
+fn a_view_without_an_answer_says_nothing_of_processes() {
+    let mut stage = Stage::new();
+    for (key, none) in [
+        ('w', "No process waits for another"),
+        ('g', "No process"),
+        ('e', "No process"),
+        ('o', "No socket"),
+        ('l', "No dead letter"),
+    ] {
+        // The key alone: the answer comes later.
+        stage.app.key(KeyEvent::from(KeyCode::Char(key)));
+        let text = stage.text(SIZES[0]);
+        let asks = text.contains("Asks, and has no answer yet.");
+        assert!(
+            asks && !text.contains(none) && !text.contains("cycles 0"),
+            "{text}"
+        );
+        stage.list();
+        let text = stage.text(SIZES[0]);
+        assert!(!text.contains("no answer yet"), "{text}");
+    }
+}
+
+#[test]
 fn another_scheduler_has_its_own_head_and_table() {
     let mut stage = Stage::new();
     stage.press(KeyCode::Char('s'));

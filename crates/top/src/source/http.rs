@@ -124,6 +124,7 @@ impl Client {
         let _ = body(&mut answer, &length, SENTENCE, &mut sentence);
         let sentence = String::from_utf8_lossy(&sentence).trim().to_owned();
         Err(Failed::Fault(match status {
+            401 if self.token.is_some() => Fault::WrongToken,
             401 => Fault::Token,
             404 => Fault::NotHere(sentence),
             _ => Fault::Refused { status, sentence },

@@ -56,6 +56,15 @@ fn once_is_text_for_logs_and_json_for_scripts() {
 }
 
 #[test]
+fn json_without_a_single_look_says_what_is_missing() {
+    for arguments in [&["--json"][..], &["--demo", "--json"]] {
+        assert!(
+            failed(arguments).contains("--json is for a single look that is printed: add --once")
+        );
+    }
+}
+
+#[test]
 fn a_trace_is_summed_up() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("shop.pftrace");

@@ -4,6 +4,7 @@
 //! the end it looks at the kept processes again, for all other fields of the answer, and leaves out
 //! ended processes.
 
+use super::children::{Named, Names};
 use super::one::{self, state};
 use super::{count, nanos};
 use crate::api::{By, Field, Filter, Process, Processes, ProcessesQuery, State, Term, VERSION};
@@ -22,6 +23,7 @@ pub(in crate::endpoint) trait Seen {
     fn type_name(&self) -> &str;
     fn has_method(&self, part: &str) -> bool;
     fn has_name(&self, part: &str) -> bool;
+    fn has_label(&self, part: &str) -> bool;
     /// What a process is ordered by, if it is known; the most comes first.
     fn value(&self, by: By) -> Option<u64>;
 }
@@ -58,6 +60,10 @@ impl Seen for Live<'_> {
         self.look.any_name(|name| contains(name, part))
     }
 
+    fn has_label(&self, part: &str) -> bool {
+        self.look.label().is_some_and(|it| contains(&it, part))
+    }
+
     fn value(&self, by: By) -> Option<u64> {
         let of = |value: fn(ProcessCounts) -> u64| self.look.counts_at(self.now).map(value);
         // A task takes all events at once, and leaves the later events for later waits.
@@ -82,6 +88,7 @@ type Place = (Option<u64>, Reverse<(u64, u64)>);
 /// A list, while a pass makes it.
 pub(in crate::endpoint) struct List {
     query: ProcessesQuery,
+    named: Named,
     live: u64,
     matched: u64,
     /// The last of these on top.
@@ -91,9 +98,10 @@ pub(in crate::endpoint) struct List {
 }
 
 impl List {
-    pub(in crate::endpoint) fn new(query: ProcessesQuery) -> Self {
+    pub(in crate::endpoint) fn new(query: ProcessesQuery, schedulers: &[Shown]) -> Self {
         let most = query.top as usize;
         Self {
+            named: Named::new(&query.filter, schedulers),
             query,
             live: 0,
             matched: 0,
@@ -109,13 +117,14 @@ impl List {
             return;
         }
         self.live += 1;
-        if !passes(&self.query.filter, process, &mut self.text) {
+        let pid = process.pid();
+        let is_named = |term| self.named.has(term, scheduler, pid);
+        if !passes(&self.query.filter, process, is_named, &mut self.text) {
             return;
         }
         self.matched += 1;
         let value = process.value(self.query.by);
         let value = value.map(|now| now.saturating_sub(before));
-        let pid = process.pid();
         let new = Reverse(((value, Reverse((scheduler, pid.id()))), pid));
         if self.first.len() < self.query.top as usize {
             self.first.push(new);
@@ -126,11 +135,17 @@ impl List {
         }
     }
 
-    /// The answer. O(its processes).
+    /// The answer. O(its processes, and all children).
     pub(in crate::endpoint) fn finish(self, schedulers: &[Shown]) -> Processes {
+        let kept = self.first.iter();
+        let kept = kept.map(|Reverse(((_, Reverse((scheduler, _))), pid))| (*scheduler, *pid));
+        let names = Names::of(&kept.collect(), schedulers);
         self.finish_with(|scheduler, pid| {
             let shown = schedulers.iter().find(|it| it.number == scheduler)?;
-            shown.handle.look_at(pid, |it| one::process(scheduler, it))
+            let handle = &shown.handle;
+            let mut process = handle.look_at(pid, |it| one::process(scheduler, it))?;
+            names.add_to((scheduler, pid), &mut process);
+            Some(process)
         })
     }
 
@@ -149,10 +164,16 @@ impl List {
     }
 }
 
-/// Whether the filter lets a process pass.
-fn passes(filter: &Filter, process: &impl Seen, text: &mut String) -> bool {
-    let mut terms = filter.terms().iter();
-    terms.all(|term| has(process, term, text) != term.is_not)
+/// Whether the filter lets a process pass. `is_named` says whether the process has the text of the
+/// term in that place in its name as a child.
+fn passes(
+    filter: &Filter,
+    process: &impl Seen,
+    is_named: impl Fn(usize) -> bool,
+    text: &mut String,
+) -> bool {
+    let mut terms = filter.terms().iter().enumerate();
+    terms.all(|(at, term)| (is_named(at) || has(process, term, text)) != term.is_not)
 }
 
 /// Whether a field of the process has the text. `buffer` is for PIDs.
@@ -166,19 +187,26 @@ fn has(process: &impl Seen, term: &Term, buffer: &mut String) -> bool {
     };
     let kind = || contains(process.type_name(), part);
     match term.field {
-        // Names last: they are behind a lock.
-        None => kind() || process.has_method(part) || pid(process.pid()) || process.has_name(part),
+        // Labels and names last: they are behind locks.
+        None => {
+            kind()
+                || process.has_method(part)
+                || pid(process.pid())
+                || process.has_label(part)
+                || process.has_name(part)
+        }
         Some(Field::State) => process.state().name() == part,
         Some(Field::Type) => kind(),
         Some(Field::Method) => process.has_method(part),
         Some(Field::Name) => process.has_name(part),
         Some(Field::Pid) => pid(process.pid()),
         Some(Field::Parent) => process.parent().is_some_and(pid),
+        Some(Field::Label) => process.has_label(part),
     }
 }
 
 /// Whether a text has a part, which is not empty, in any case of ASCII letters.
-fn contains(text: &str, part: &str) -> bool {
+pub(super) fn contains(text: &str, part: &str) -> bool {
     let mut windows = text.as_bytes().windows(part.len());
     windows.any(|it| it.eq_ignore_ascii_case(part.as_bytes()))
 }
@@ -200,6 +228,7 @@ mod tests {
         kind: usize,
         state: usize,
         has_name: bool,
+        has_label: bool,
         waiting: u64,
         quiet: Option<u64>,
         counts: Option<[u64; 4]>,
@@ -212,16 +241,17 @@ mod tests {
 
     fn drawn() -> impl Strategy<Value = Drawn> {
         (
-            (0..3_usize, 0..4_usize, any::<bool>(), 0..4_u64),
+            (0..3_usize, 0..4_usize, any::<[bool; 2]>(), 0..4_u64),
             prop::option::of(0..4_u64),
             prop::option::weighted(0.8, any::<[u8; 4]>()),
             0..3_u64,
         )
             .prop_map(
-                |((kind, state, has_name, waiting), quiet, counts, before)| Drawn {
+                |((kind, state, [has_name, has_label], waiting), quiet, counts, before)| Drawn {
                     kind,
                     state,
                     has_name,
+                    has_label,
                     waiting,
                     quiet,
                     counts: counts.map(|it| it.map(|it| u64::from(it) % 5)),
@@ -255,6 +285,10 @@ mod tests {
             self.1.has_name && contains("Door", part)
         }
 
+        fn has_label(&self, part: &str) -> bool {
+            self.1.has_label && contains("Tenant-7", part)
+        }
+
         fn value(&self, by: By) -> Option<u64> {
             let Drawn {
                 waiting,
@@ -282,22 +316,25 @@ mod tests {
         }
         let has = |text: &str, part: &str| text.to_lowercase().contains(&part.to_lowercase());
         let name = if it.1.has_name { "Door" } else { "" };
+        let label = if it.1.has_label { "Tenant-7" } else { "" };
         match term.split_once(':') {
             Some(("state", state)) => it.state().name() == state,
             Some(("type", part)) => has(it.type_name(), part),
             Some(("name", part)) => has(name, part),
+            Some(("label", part)) => has(label, part),
             Some(("pid", part)) => has(&it.0.to_string(), part),
             Some(("parent", part)) => it.parent().is_some_and(|it| has(&it.to_string(), part)),
             _ => {
                 let pid = it.0.to_string();
-                let all = [it.type_name(), "main", name, &pid];
+                let all = [it.type_name(), "main", name, label, &pid];
                 all.iter().any(|text| has(text, term))
             }
         }
     }
 
     fn queries() -> impl Strategy<Value = String> {
-        let term = "-?(shelf|STORE|u64|type:store|state:idle|state:ready|name:door|pid:7|parent:5)";
+        let term = "-?(shelf|STORE|tenant|type:store|state:idle|state:ready|name:door|pid:7|parent:5\
+                    |label:TENANT)";
         let filter = vec(term, 0..4).prop_map(|terms| terms.join("+"));
         let by = "mailbox|quiet|pid|steps|events|busy|growth|age";
         (1..12_u32, by, filter, prop::option::of(1..4_u64)).prop_map(
@@ -333,7 +370,7 @@ mod tests {
                 each.map(move |(it, id)| (scheduler, Model(Pid::new(host, id), it)))
             }).collect();
             let query: ProcessesQuery = text.parse().unwrap();
-            let mut list = List::new(query.clone());
+            let mut list = List::new(query.clone(), &[]);
             // The order in which they are seen does not matter.
             for (scheduler, it) in all.iter().rev() {
                 list.see(*scheduler, it, it.1.before);
@@ -366,7 +403,8 @@ mod tests {
         let idle = || process_fn(|_, _, _| Ok(()));
         for (level, has_counts) in [(Observe::Off, false), (Observe::Counts, true)] {
             let scheduler = Scheduler::builder().observe(level).build().unwrap();
-            let process = scheduler.spawn(idle()).unwrap();
+            let process = scheduler.spawner().labelled("Tenant-7");
+            let process = process.spawn(idle()).unwrap();
             scheduler.register_name("The Door", process.pid()).unwrap();
             let found = scheduler.look_at(process.pid(), |look| {
                 let live = Live {
@@ -376,6 +414,8 @@ mod tests {
                 assert_eq!(live.pid(), process.pid());
                 assert_eq!((live.state(), live.parent()), (State::Ready, None));
                 assert!(live.has_name("door") && !live.has_name("gate"));
+                assert_eq!(live.has_label("tenant"), has_counts);
+                assert!(!live.has_label("landlord"));
                 assert!(!live.has_method("no such method") && !live.type_name().is_empty());
                 assert!(live.value(By::Mailbox).is_some());
                 assert_eq!((live.value(By::Quiet), live.value(By::Pid)), (None, None));

@@ -2,6 +2,7 @@
 //! scheduler waits for a look.
 
 mod alarms;
+mod children;
 pub(super) mod graphs;
 mod list;
 mod measured;
@@ -17,16 +18,21 @@ use crate::api::{
 use crate::letters;
 use crate::metrics::{self, Families};
 use crate::observer::Observer;
+use children::Names;
 use ganger_link::links_of;
 use ganger_proc_api::Pid;
 use ganger_sched::{DeadReason, LongStepKind};
 use measured::{distributions, worker_times};
+use std::collections::HashSet;
 use std::time::Duration;
 
 /// A single process, with its links.
 pub(super) fn single(scheduler: &Shown, pid: Pid) -> Option<Process> {
     let handle = &scheduler.handle;
-    let process = handle.look_at(pid, |it| one::process(scheduler.number, it))?;
+    let mut process = handle.look_at(pid, |it| one::process(scheduler.number, it))?;
+    let key = (scheduler.number, pid);
+    let names = Names::of(&HashSet::from([key]), std::slice::from_ref(scheduler));
+    names.add_to(key, &mut process);
     let links = links_of(handle, pid);
     Some(Process {
         links: links.iter().map(ToString::to_string).collect(),

@@ -4,7 +4,8 @@ use super::support::{ask, connect, get, read, until};
 use ganger_observe::api::{Letters, Process, Processes, Snapshot, State};
 use ganger_observe::{keep_letters, serve};
 use ganger_proc_api::{Message, process_fn};
-use ganger_sched::{ContextExt as _, Scheduler};
+use ganger_sched::{ContextExt as _, Observe, Scheduler};
+use ganger_supervise::Supervisor;
 use ganger_task::Cx;
 use std::io::Write;
 use std::time::Duration;
@@ -110,6 +111,51 @@ fn processes_are_ordered_filtered_and_counted() {
     drop(idle);
 }
 
+// pins: V11
+#[test]
+fn a_child_has_its_name_and_a_filter_finds_labels_and_the_names_of_children() {
+    let builder = Scheduler::builder().workers(1).observe(Observe::Counts);
+    let scheduler = builder.start().unwrap();
+    let endpoint = serve("127.0.0.1:0").scheduler(&scheduler).start().unwrap();
+    let root = Supervisor::one_for_one().label("root");
+    let root = root.child("Orders", || waits).child("bills", || waits);
+    let root = root.start(&scheduler).unwrap();
+    let tenant = scheduler.spawner().labelled("Tenant-7");
+    let tenant = tenant.spawn(waits).unwrap().pid().to_string();
+    let pids = |query: &str| -> Vec<String> {
+        let path = format!("/api/v1/processes?by=pid&{query}");
+        let all: Processes = get(&endpoint, &path).json();
+        all.processes.into_iter().map(|it| it.pid).collect()
+    };
+    let orders = root.child("Orders").unwrap();
+    for query in [
+        "filter=name:orders",
+        "filter=ORDERS",
+        "filter=waits+-bills+-label:tenant",
+        "by=steps&window=1ms&filter=orders",
+    ] {
+        let path = format!("/api/v1/processes?{query}");
+        let all: Processes = get(&endpoint, &path).json();
+        let [found] = &*all.processes else {
+            panic!("{query}: {all:?}");
+        };
+        assert_eq!(
+            (&*found.pid, &*found.names),
+            (&*orders.to_string(), &["Orders".to_owned()][..])
+        );
+    }
+    assert_eq!(pids("filter=label:tenant-7"), [&*tenant]);
+    assert_eq!(pids("filter=TENANT"), [&*tenant]);
+    assert!(pids("filter=name:root").is_empty());
+    // A registered name comes first, and the same name is there once.
+    let of_orders =
+        || -> Processes { get(&endpoint, &format!("/api/v1/process/{}", orders.id())).json() };
+    scheduler.register_name("the orders", orders).unwrap();
+    assert_eq!(of_orders().processes[0].names, ["the orders", "Orders"]);
+    scheduler.register_name("Orders", orders).unwrap();
+    assert_eq!(of_orders().processes[0].names.len(), 2);
+}
+
 // pins: V1
 #[test]
 fn the_longest_mailbox_comes_first() {
@@ -137,20 +183,24 @@ fn a_process_is_found_by_its_pid_and_scheduler() {
     let idle = || process_fn(|_, _, _| Ok(()));
     one.submit_as(pid, idle(), "first", ()).unwrap();
     two.submit_as(pid, idle(), "second", ()).unwrap();
-    for path in ["%7Btwin%7C77%7D", "twin%7C77", "twin|77"] {
+    for path in ["%7Btwin%7C77%7D", "twin%7C77", "twin|77", "77", "%7B77%7D"] {
         let found: Processes = get(&endpoint, &format!("/api/v1/process/{path}")).json();
         assert_eq!(found.processes[0].method, "first");
         assert_eq!(found.processes[0].pid, "{twin|77}");
     }
     endpoint.add(&two);
     get(&endpoint, "/api/v1/process/twin|77").refuses(400, "?scheduler=NUMBER");
-    let found: Processes = get(&endpoint, "/api/v1/process/twin|77?scheduler=2").json();
-    assert_eq!(found.processes[0].method, "second");
+    get(&endpoint, "/api/v1/process/77").refuses(400, "an id alone is of one scheduler");
+    for path in ["twin|77", "77"] {
+        let path = format!("/api/v1/process/{path}?scheduler=2");
+        let found: Processes = get(&endpoint, &path).json();
+        assert_eq!(found.processes[0].method, "second");
+    }
     for gone in ["twin|78", "no_such_host_at_all|77", "twin|1"] {
         let answer = get(&endpoint, &format!("/api/v1/process/{gone}"));
         answer.refuses(404, "/api/v1/processes has the PIDs");
     }
-    for wrong in ["", "77", "%FF", "{}", "twin"] {
+    for wrong in ["", "%FF", "{}", "twin", "7x?scheduler=1", "07?scheduler=1"] {
         let answer = get(&endpoint, &format!("/api/v1/process/{wrong}"));
         answer.refuses(400, "write the PID as host|id");
     }
@@ -274,7 +324,7 @@ fn a_wrong_path_method_or_query_gets_a_sentence() {
         ),
         (
             "filter=x:y",
-            "use state, type, method, name, pid and parent",
+            "use state, type, method, name, pid, parent and label",
         ),
         (
             "filter=state:gone",

@@ -13,6 +13,7 @@ fn has(process: &Process, term: &Term) -> bool {
         text.contains(&term.text.to_ascii_lowercase())
     };
     let name = || process.names.iter().any(|it| contains(it));
+    let label = || process.label.as_deref().is_some_and(contains);
     match term.field {
         Some(Field::State) => process.state.name() == term.text,
         Some(Field::Type) => contains(&process.type_name),
@@ -20,9 +21,10 @@ fn has(process: &Process, term: &Term) -> bool {
         Some(Field::Name) => name(),
         Some(Field::Pid) => contains(&process.pid),
         Some(Field::Parent) => process.parent.as_deref().is_some_and(contains),
+        Some(Field::Label) => label(),
         _ => {
             let texts = [&process.type_name, &process.method, &process.pid];
-            name() || texts.into_iter().any(|it| contains(it))
+            name() || label() || texts.into_iter().any(|it| contains(it))
         }
     }
 }

@@ -6,7 +6,8 @@ const ACTIONS = [
   ["suspend", "Suspend", null],
   ["resume", "Resume", null],
   ["restart", "Restart", "Its supervisor stops it, and starts another one in its place."],
-  ["cancel", "Cancel", "The process is asked to finish, and chooses how. Its supervisor does not start it again."],
+  ["cancel", "Cancel", "The process is asked to finish, and chooses how. If it ends as cancelled, its supervisor "
+    + "does not start it again; after another end, such as a failure, its supervisor does as always."],
   ["terminate", "Terminate", "The process takes no further step, and the messages in its mailbox are lost. "
     + "A supervisor starts it again, unless it is a temporary child."],
 ];
