@@ -99,8 +99,8 @@ pub(super) fn parse(site: &Site, pid: &str, asked: Option<u64>) -> Result<Pid, R
         true => decoded.into_owned(),
         false => format!("{{{decoded}}}"),
     };
-    let is_id = in_braces[1..].starts_with(|it: char| it.is_ascii_digit());
-    if is_id && !in_braces.contains('|') {
+    let has_host = in_braces.contains('|');
+    if !has_host && in_braces[1..].starts_with(|it: char| it.is_ascii_digit()) {
         let mut all = site.observed.schedulers();
         all.retain(|it| asked.is_none_or(|asked| asked == it.number));
         let [only] = &*all else {
@@ -111,7 +111,7 @@ pub(super) fn parse(site: &Site, pid: &str, asked: Option<u64>) -> Result<Pid, R
         };
         in_braces.insert_str(1, &format!("{}|", only.handle.host_name()));
     }
-    Pid::parse_known(&in_braces).map_err(|error| match in_braces.contains('|') {
+    Pid::parse_known(&in_braces).map_err(|error| match has_host {
         // The name of a host that no scheduler here has.
         true => not_here(&error.to_string()),
         false => bad(format!("{error}: write the PID as host|id")),

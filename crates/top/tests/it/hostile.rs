@@ -52,7 +52,7 @@ fn a_request_names_its_host_and_its_token() {
     query.filter = "state:ready -a&b=c".parse().unwrap();
     query.scheduler = Some(2);
     let refused = remote(&server, Some("0123456789abcdef")).processes(&query);
-    assert!(matches!(refused, Err(Fault::Token)));
+    assert!(matches!(refused, Err(Fault::WrongToken)));
     let request = server.request();
     let expected = "GET /api/v1/processes?top=50&by=busy&window=1000ms\
                     &filter=state%3Aready+-a%26b%3Dc&scheduler=2 HTTP/1.1\r\n";

@@ -148,7 +148,7 @@ fn an_action_needs_the_token_its_own_origin_and_a_post() {
         (
             &["authorization: Bearer 0123456789abcdeg"],
             401,
-            "needs its token",
+            "the token is wrong",
         ),
         (
             &[BEARER, "origin: http://evil.example"],
