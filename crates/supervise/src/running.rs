@@ -89,7 +89,10 @@ pub fn each_child(scheduler: &Handle, mut see: impl FnMut(Pid, &Arc<str>)) {
     };
     let all: Vec<_> = lock(&running.0).values().cloned().collect();
     for view in all.iter().filter_map(Weak::upgrade) {
-        view.each_running(&mut see);
+        view.look(|children| {
+            let running = children.values().filter_map(|it| Some((it.pid?, it)));
+            running.for_each(|(pid, it)| see(pid, &it.name));
+        });
     }
 }
 

@@ -71,7 +71,7 @@ use std::time::Duration;
 /// | `/` | a page that shows all of this live |
 /// | `/paths` | a list of the paths |
 /// | `/healthz` | 200: alive |
-/// | `/readyz` | 200 when all schedulers run without a severe alarm, or 503 with the reason; of an alarm its text, where a token is set only with the token |
+/// | `/readyz` | 200 when all schedulers run without a severe alarm, or 503 and why |
 /// | `/metrics` | all metrics, as Prometheus reads them |
 /// | `/api/v1/snapshot` | [`Snapshot`], a new one; `?since=` may have the number of the last |
 /// | `/api/v1/processes` | [`Processes`], by a [`ProcessesQuery`] |
@@ -92,7 +92,8 @@ use std::time::Duration;
 ///
 /// **Access.** On a loopback address all users of the machine may ask, unless a
 /// [`token`](Serve::token) is set; another address needs a token. With a token, all paths but
-/// `/healthz`, `/readyz` and `/login` need `Authorization: Bearer TOKEN` or the cookie of a login.
+/// `/healthz`, `/readyz` and `/login` need `Authorization: Bearer TOKEN` or the cookie of a login;
+/// `/readyz` tells the text of an alarm by the token alone.
 /// The connection is not encrypted. A `Host` that is no IP address, not `localhost` and no
 /// [`host`](Serve::host) gets 421, and a request of another page 403, and so does a link from
 /// another page to `/profile` or `/trace`.

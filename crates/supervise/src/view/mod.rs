@@ -323,13 +323,9 @@ impl View {
         lock(&self.inner).entries.get(&id)?.below.clone()
     }
 
-    /// Calls `see` with each running child, under the lock.
-    pub(crate) fn each_running(&self, see: &mut impl FnMut(Pid, &Arc<str>)) {
-        for entry in lock(&self.inner).entries.values() {
-            if let Some(pid) = entry.pid {
-                see(pid, &entry.name);
-            }
-        }
+    /// Calls `look` with the children, under the lock.
+    pub(crate) fn look(&self, look: impl FnOnce(&BTreeMap<ChildId, Entry>)) {
+        look(&lock(&self.inner).entries);
     }
 
     /// Whether a child here or below has this process. O(children).

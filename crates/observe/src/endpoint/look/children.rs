@@ -8,7 +8,6 @@
 //! keeps the processes whose names have the text of a term. Behind the pass it goes through them
 //! again, for the names of the processes in its answer.
 
-use super::list::contains;
 use crate::api::{Field, Filter, Process, Term};
 use crate::endpoint::observed::Shown;
 use ganger_proc_api::Pid;
@@ -77,4 +76,10 @@ impl Names {
         });
         process.names.extend(name.map(|it| it.to_string()));
     }
+}
+
+/// Whether a text has a part, which is not empty, in any case of ASCII letters.
+pub(super) fn contains(text: &str, part: &str) -> bool {
+    let mut windows = text.as_bytes().windows(part.len());
+    windows.any(|it| it.eq_ignore_ascii_case(part.as_bytes()))
 }

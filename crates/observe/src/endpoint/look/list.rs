@@ -4,7 +4,7 @@
 //! the end it looks at the kept processes again, for all other fields of the answer, and leaves out
 //! ended processes.
 
-use super::children::{Named, Names};
+use super::children::{Named, Names, contains};
 use super::one::{self, state};
 use super::{count, nanos};
 use crate::api::{By, Field, Filter, Process, Processes, ProcessesQuery, State, Term, VERSION};
@@ -205,12 +205,6 @@ fn has(process: &impl Seen, term: &Term, buffer: &mut String) -> bool {
     }
 }
 
-/// Whether a text has a part, which is not empty, in any case of ASCII letters.
-pub(super) fn contains(text: &str, part: &str) -> bool {
-    let mut windows = text.as_bytes().windows(part.len());
-    windows.any(|it| it.eq_ignore_ascii_case(part.as_bytes()))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -333,8 +327,8 @@ mod tests {
     }
 
     fn queries() -> impl Strategy<Value = String> {
-        let term = "-?(shelf|STORE|tenant|type:store|state:idle|state:ready|name:door|pid:7|parent:5\
-                    |label:TENANT)";
+        let term = "-?(shelf|STORE|tenant|type:store|state:idle|state:ready|name:door|pid:7\
+                    |parent:5|label:TENANT)";
         let filter = vec(term, 0..4).prop_map(|terms| terms.join("+"));
         let by = "mailbox|quiet|pid|steps|events|busy|growth|age";
         (1..12_u32, by, filter, prop::option::of(1..4_u64)).prop_map(
