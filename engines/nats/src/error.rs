@@ -1,0 +1,68 @@
+//! Why the engine can't start.
+
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+use thiserror::Error;
+
+/// Why the engine can't start. In
+/// [`EngineError::Other`](ganger_cluster::EngineError::Other).
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum NatsError {
+    /// The list of servers is empty.
+    #[error("no server is named: Nats::new(\"nats://broker:4222\")")]
+    NoServer,
+    /// A server of the list is no address.
+    #[error("{server:?} is not the address of a server: {why}")]
+    Server {
+        /// The text.
+        server: String,
+        /// Why not.
+        why: io::Error,
+    },
+    /// The name of the cluster has no byte, or more than
+    /// [`MAX_NAME`](ganger_cluster::MAX_NAME).
+    #[error("the name of the cluster has {0} bytes, and must have 1 to 255")]
+    Cluster(usize),
+    /// The server is another machine, and nothing would hide the frames.
+    #[error(
+        "{0} is another machine: use tls(…) or tls_root(…), or say insecure() if the network is \
+         private"
+    )]
+    Insecure(String),
+    /// The credentials can't be used.
+    #[error("the credentials {path} can't be used: {why}")]
+    Credentials {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        why: io::Error,
+    },
+    /// The broker does not know the user, or the key does not fit.
+    #[error("the broker has refused this user: {0}")]
+    Denied(String),
+    /// The broker does not answer what a node asks at its start: the user does not have the rights
+    /// of the node. They are told.
+    #[error("the broker gives no answer: the user needs the rights of this node, {0}")]
+    Silent(String),
+    /// The files for TLS can't be used.
+    #[error("TLS can't be set up: {0}")]
+    Tls(String),
+    /// No server has answered in time.
+    #[error("no server of {servers} could be used within {within:?}: {why}")]
+    Unreachable {
+        /// The list.
+        servers: String,
+        /// How long the engine has tried.
+        within: Duration,
+        /// The last failure.
+        why: String,
+    },
+    /// The broker takes messages that are too short for frames.
+    #[error("the broker's max_payload is {0}, and frames need at least {least}", least = crate::LEAST_PAYLOAD)]
+    SmallPayload(usize),
+    /// The system gives no thread or no runtime.
+    #[error("no thread for the engine: {0}")]
+    Thread(#[from] io::Error),
+}

@@ -1,0 +1,291 @@
+//! The engine.
+
+use crate::carrier::{Carrier, run};
+use crate::error::NatsError;
+use crate::notice::Notice;
+use crate::outbox::Counts;
+use crate::settings::{Auth, Settings, Tls};
+use bytes::Bytes;
+use ganger_cluster::{Engine, EngineError, EngineSink, Lane, MAX_FRAME, NodeId};
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError, RwLock, mpsc};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+use tokio::sync::oneshot;
+
+/// The shortest time between beacons.
+const LEAST_BEACON: Duration = Duration::from_millis(20);
+
+/// Carries frames over a NATS broker, or a cluster of brokers.
+///
+/// It has a thread of its own, and two connections, so that a long queue of data delays no
+/// control. What it has taken and the socket has not is bounded, see [`outbox`](Self::outbox). It
+/// promises nothing of order and loss: sessions do.
+///
+/// ```no_run
+/// use ganger_cluster_nats::Nats;
+///
+/// let engine = Nats::new("nats://broker-1:4222,nats://broker-2:4222")
+///     .cluster("shop")
+///     .tls("keys/ca.pem", "keys/alpha.pem", "keys/alpha.key")
+///     .credentials("keys/alpha.creds")
+///     .on_notice(|notice| eprintln!("{notice}"));
+/// # drop(engine);
+/// ```
+pub struct Nats {
+    settings: Settings,
+    /// Held while the engine starts or stops.
+    threads: Mutex<Option<Running>>,
+    /// For senders, which wait for nothing.
+    carrier: RwLock<Option<Arc<Carrier>>>,
+}
+
+struct Running {
+    thread: JoinHandle<()>,
+    stop: oneshot::Sender<Duration>,
+}
+
+/// Figures of the engine, for observers.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct Stats {
+    /// Whether each lane's connection is there.
+    pub is_connected: [bool; 2],
+    /// Frames for other nodes, by lane.
+    pub out: [Counts; 2],
+    /// Frames from other nodes, by lane.
+    pub received: [u64; 2],
+    /// Messages that were no frames or beacons: too long, or from a name that is none.
+    pub foreign: u64,
+    /// Frames that the client has dropped because more than 65,536 waited.
+    pub slow: u64,
+    /// How often a connection was back after a loss.
+    pub reconnects: u64,
+    /// The nodes whose beacons come.
+    pub nodes: Vec<NodeId>,
+}
+
+impl Nats {
+    /// An engine for these servers, `nats://host:port` or `tls://host:port`, with commas between.
+    /// It takes any that answers, and another when that is lost.
+    #[must_use]
+    pub fn new(servers: impl Into<String>) -> Self {
+        Self {
+            settings: Settings::new(servers.into()),
+            threads: Mutex::new(None),
+            carrier: RwLock::new(None),
+        }
+    }
+
+    /// The name of the cluster, a part of all subjects. `main` by default.
+    #[must_use]
+    pub fn cluster(mut self, name: impl Into<String>) -> Self {
+        self.settings.cluster = name.into();
+        self
+    }
+
+    /// The user by a credentials file, with a token and a key. Read at the start.
+    #[must_use]
+    pub fn credentials(mut self, file: impl Into<PathBuf>) -> Self {
+        self.settings.auth = Auth::Credentials(file.into());
+        self
+    }
+
+    /// The user by the seed of an nkey, `SU…`.
+    #[must_use]
+    pub fn nkey(mut self, seed: impl Into<String>) -> Self {
+        self.settings.auth = Auth::Nkey(seed.into());
+        self
+    }
+
+    /// The user by name and password.
+    #[must_use]
+    pub fn user(mut self, name: impl Into<String>, password: impl Into<String>) -> Self {
+        self.settings.auth = Auth::User(name.into(), password.into());
+        self
+    }
+
+    /// The user by a token.
+    #[must_use]
+    pub fn token(mut self, token: impl Into<String>) -> Self {
+        self.settings.auth = Auth::Token(token.into());
+        self
+    }
+
+    /// TLS both ways: files in PEM with the authority's certificate, the own certificate, its key.
+    /// Read at each connection, so renewed files are used without a restart.
+    #[must_use]
+    pub fn tls(
+        mut self,
+        root: impl Into<PathBuf>,
+        certificate: impl Into<PathBuf>,
+        key: impl Into<PathBuf>,
+    ) -> Self {
+        self.settings.tls = Some(Tls {
+            root: root.into(),
+            own: Some((certificate.into(), key.into())),
+        });
+        self
+    }
+
+    /// TLS with the broker's certificate alone: a file in PEM with its authority's certificate.
+    #[must_use]
+    pub fn tls_root(mut self, root: impl Into<PathBuf>) -> Self {
+        self.settings.tls = Some(Tls {
+            root: root.into(),
+            own: None,
+        });
+        self
+    }
+
+    /// Frames may go to another machine without TLS. On a private network alone: whoever reads
+    /// along reads all messages.
+    #[must_use]
+    pub fn insecure(mut self) -> Self {
+        self.settings.is_insecure = true;
+        self
+    }
+
+    /// How many bytes of each lane may wait for the socket before `send` refuses. 2 MiB.
+    #[must_use]
+    pub fn outbox(mut self, bytes: usize) -> Self {
+        self.settings.room = bytes;
+        self
+    }
+
+    /// How often this node says that it is there. 1 s, and alike on all nodes: a node that was not
+    /// heard for three and a half of it gets the hint that it has vanished.
+    #[must_use]
+    pub fn beacon(mut self, every: Duration) -> Self {
+        self.settings.beacon = every.max(LEAST_BEACON);
+        self
+    }
+
+    /// How long a connection is silent before the broker is asked for an answer. 1 s; after three
+    /// of it without an answer the connection is given up.
+    #[must_use]
+    pub fn ping(mut self, every: Duration) -> Self {
+        self.settings.ping = every.max(LEAST_BEACON);
+        self
+    }
+
+    /// How long [`start`](Engine::start) tries to reach a broker. 5 s.
+    #[must_use]
+    pub fn connect_within(mut self, time: Duration) -> Self {
+        self.settings.within = time;
+        self
+    }
+
+    /// Calls `tell` with what happens to the connections, for a log. It must return at once.
+    #[must_use]
+    pub fn on_notice(mut self, tell: impl Fn(&Notice) + Send + Sync + 'static) -> Self {
+        self.settings.on_notice = Some(Arc::new(tell));
+        self
+    }
+
+    /// Figures; all zero while the engine does not run.
+    #[must_use]
+    pub fn stats(&self) -> Stats {
+        self.running().map(|it| it.stats()).unwrap_or_default()
+    }
+
+    fn running(&self) -> Option<Arc<Carrier>> {
+        let carrier = self.carrier.read();
+        carrier.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn set_running(&self, to: Option<Arc<Carrier>>) {
+        let carrier = self.carrier.write();
+        *carrier.unwrap_or_else(PoisonError::into_inner) = to;
+    }
+
+    fn begin(&self, me: &NodeId, sink: Arc<dyn EngineSink>) -> Result<Running, NatsError> {
+        let servers = self.settings.checked()?;
+        let carrier = Arc::new(Carrier::new(self.settings.clone(), me, sink));
+        // The sink may answer a frame before `start` has returned.
+        self.set_running(Some(carrier.clone()));
+        let (tell, told) = mpsc::channel();
+        let (stop, stopped) = oneshot::channel();
+        let thread = thread::Builder::new()
+            .name("ganger-nats".to_owned())
+            .spawn(move || run(&carrier, &servers, &tell, stopped))?;
+        match told.recv() {
+            Ok(Ok(())) => Ok(Running { thread, stop }),
+            Ok(Err(error)) => {
+                join(thread);
+                Err(error)
+            }
+            // The thread has panicked, which its join tells.
+            Err(mpsc::RecvError) => {
+                join(thread);
+                let why = "the engine's thread has ended";
+                Err(NatsError::Thread(std::io::Error::other(why)))
+            }
+        }
+    }
+}
+
+/// Waits for the engine's thread, unless this is it.
+fn join(thread: JoinHandle<()>) {
+    if thread.thread().id() == thread::current().id() {
+        return;
+    }
+    if let Err(panic) = thread.join() {
+        std::panic::resume_unwind(panic);
+    }
+}
+
+impl Engine for Nats {
+    fn start(&self, me: &NodeId, sink: Arc<dyn EngineSink>) -> Result<(), EngineError> {
+        let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
+        if threads.is_some() {
+            return Err(EngineError::Running(me.clone()));
+        }
+        match self.begin(me, sink) {
+            Ok(running) => {
+                *threads = Some(running);
+                Ok(())
+            }
+            Err(error) => {
+                self.set_running(None);
+                Err(EngineError::Other(Box::new(error)))
+            }
+        }
+    }
+
+    fn send(&self, to: &NodeId, lane: Lane, frame: Bytes) -> bool {
+        let carrier = self.running();
+        carrier.is_some_and(|carrier| carrier.outbox(lane).push(to, frame))
+    }
+
+    /// The broker's `max_payload` at the start, at most [`MAX_FRAME`].
+    fn max_frame(&self) -> usize {
+        self.running().map_or(MAX_FRAME, |it| it.max_frame())
+    }
+
+    fn stop(&self, within: Duration) {
+        let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(Running { thread, stop }) = threads.take() else {
+            return;
+        };
+        // The thread waits for it, or has panicked, which its join tells.
+        let _unheard = stop.send(within);
+        join(thread);
+        self.set_running(None);
+    }
+}
+
+impl Drop for Nats {
+    fn drop(&mut self) {
+        if !thread::panicking() {
+            self.stop(Duration::ZERO);
+        }
+    }
+}
+
+impl fmt::Debug for Nats {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.settings, f)
+    }
+}

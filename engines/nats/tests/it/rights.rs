@@ -1,0 +1,204 @@
+//! Rights by subject, and certificates. The settings here are those of the guide.
+
+use crate::support::broker::Broker;
+use crate::support::node::{Node, name};
+use crate::support::raw::Raw;
+use bytes::Bytes;
+use ganger_cluster::{Engine, EngineError, EngineSink, Lane, NodeId};
+use ganger_cluster_nats::{Nats, NatsError};
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, mpsc};
+use std::time::Duration;
+
+/// The rights of a node, for the broker's settings.
+fn rights(node: &str) -> String {
+    format!(
+        "{{ publish: [\"g.main.*.{node}.*\", \"g.main.live.{node}\"], \
+         subscribe: [\"g.main.{node}.*.*\", \"g.main.live.*\"] }}"
+    )
+}
+
+fn users(nodes: &[&str]) -> String {
+    let user = |node: &&str| {
+        let rights = rights(node);
+        format!("{{ user: {node}, password: secret, permissions: {rights} }}")
+    };
+    let users: Vec<_> = nodes.iter().map(user).collect();
+    format!("authorization {{ users: [{}] }}", users.join(", "))
+}
+
+struct Deaf;
+
+impl EngineSink for Deaf {
+    fn frame(&self, _: &NodeId, _: Bytes) {}
+}
+
+fn refused(engine: &Nats) -> NatsError {
+    match engine.start(&name("alpha"), Arc::new(Deaf)) {
+        Err(EngineError::Other(error)) => *error.downcast::<NatsError>().unwrap(),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_node_can_neither_speak_for_another_nor_listen_for_it() {
+    let Some(broker) = Broker::with(&users(&["alpha", "beta", "mallory"])) else {
+        return;
+    };
+    let user = |user| Nats::new(broker.url()).user(user, "secret");
+    let b = Node::start("beta", user("beta"));
+    let a = Node::start("alpha", user("alpha"));
+    // Mallory says and asks what it likes.
+    let mut raw = Raw::user(broker.port, "mallory", "secret");
+    raw.publish("g.main.beta.alpha.data", b"forged");
+    raw.publish("g.main.live.alpha", b"gb\x01\x01run-no-1");
+    raw.subscribe("g.main.alpha.*.data");
+    raw.subscribe("g.main.>");
+    let refusals = raw.flush().join("");
+    for what in [
+        "Publish to \"g.main.beta.alpha.data\"",
+        "Publish to \"g.main.live.alpha\"",
+        "Subscription to \"g.main.alpha.*.data\"",
+        "Subscription to \"g.main.>\"",
+    ] {
+        assert!(refusals.contains(what), "{what}: {refusals}");
+    }
+    // The first frame that comes is alpha's own, sent after the broker has seen mallory's.
+    a.send(&b.me, Lane::Data, &Bytes::from_static(b"genuine"));
+    assert_eq!(b.frame(), (a.me.clone(), Bytes::from_static(b"genuine")));
+    b.send(&a.me, Lane::Control, &Bytes::from_static(b"answer"));
+    assert_eq!(a.frame(), (b.me.clone(), Bytes::from_static(b"answer")));
+    let heard = raw.flush().join("");
+    assert!(!heard.contains("MSG"), "{heard}");
+}
+
+/// A node under a name that is not its user's.
+#[test]
+fn a_start_without_rights_names_them() {
+    let Some(broker) = Broker::with(&users(&["mallory"])) else {
+        return;
+    };
+    let (sender, notices) = mpsc::channel();
+    let engine = Nats::new(broker.url())
+        .user("mallory", "secret")
+        .on_notice(move |notice| sender.send(notice.clone()).unwrap());
+    let error = refused(&engine);
+    assert!(matches!(error, NatsError::Silent(_)), "{error}");
+    assert!(
+        error.to_string().contains("publish g.main.*.alpha.*"),
+        "{error}"
+    );
+    drop(engine);
+    let told: Vec<_> = notices.iter().map(|it| it.to_string()).collect();
+    let refusal = "Permissions Violation for Subscription to \"g.main.alpha.*.control\"";
+    assert!(told.iter().any(|it| it.contains(refusal)), "{told:?}");
+}
+
+#[test]
+fn a_wrong_password_is_an_error_of_the_start() {
+    let Some(broker) = Broker::with(&users(&["alpha"])) else {
+        return;
+    };
+    for engine in [
+        Nats::new(broker.url()),
+        Nats::new(broker.url()).user("alpha", "wrong"),
+        Nats::new(broker.url()).token("secret"),
+    ] {
+        let error = refused(&engine);
+        assert!(matches!(error, NatsError::Denied(_)), "{error}");
+    }
+    let error = refused(&Nats::new(broker.url()).credentials("missing.creds"));
+    assert!(error.to_string().contains("missing.creds"), "{error}");
+}
+
+/// Files with an authority, a broker's certificate and one for each node.
+struct Keys {
+    folder: tempfile::TempDir,
+}
+
+impl Keys {
+    fn new(nodes: &[&str]) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let mut params = CertificateParams::new([]).unwrap();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let authority = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
+        let keys = Self { folder };
+        std::fs::write(keys.file("ca.pem"), authority.pem()).unwrap();
+        for node in ["127.0.0.1"].iter().chain(nodes) {
+            let key = KeyPair::generate().unwrap();
+            let params = CertificateParams::new([(*node).to_owned()]).unwrap();
+            let certificate = params.signed_by(&key, &authority).unwrap();
+            std::fs::write(keys.file(&format!("{node}.pem")), certificate.pem()).unwrap();
+            std::fs::write(keys.file(&format!("{node}.key")), key.serialize_pem()).unwrap();
+        }
+        keys
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn broker(&self, further: &str) -> String {
+        let file = |name| Path::display(&self.file(name)).to_string();
+        let [ca, pem, key] = ["ca.pem", "127.0.0.1.pem", "127.0.0.1.key"].map(file);
+        format!("tls {{ ca_file: \"{ca}\", cert_file: \"{pem}\", key_file: \"{key}\"\n{further} }}")
+    }
+
+    fn engine(&self, broker: &Broker, node: &str) -> Nats {
+        let [pem, key] = ["pem", "key"].map(|end| self.file(&format!("{node}.{end}")));
+        Nats::new(broker.url()).tls(self.file("ca.pem"), pem, key)
+    }
+}
+
+#[test]
+fn certificates_name_the_users() {
+    let keys = Keys::new(&["alpha", "beta", "mallory"]);
+    let user = |node: &str| format!("{{ user: {node}, permissions: {} }}", rights(node));
+    let users = ["alpha", "beta"].map(user).join(", ");
+    let settings = format!(
+        "{}\nauthorization {{ users: [{users}] }}",
+        keys.broker("verify_and_map: true")
+    );
+    let Some(broker) = Broker::with(&settings) else {
+        return;
+    };
+    let [a, b] = ["alpha", "beta"].map(|me| Node::start(me, keys.engine(&broker, me)));
+    a.send(&b.me, Lane::Control, &Bytes::from_static(b"frame"));
+    assert_eq!(b.frame(), (a.me.clone(), Bytes::from_static(b"frame")));
+    // A certificate of the authority that names no user.
+    let error = refused(&keys.engine(&broker, "mallory"));
+    assert!(matches!(error, NatsError::Denied(_)), "{error}");
+    // A certificate of another authority, a broker of another authority, no certificate.
+    let others = Keys::new(&["alpha"]);
+    let [pem, key] = ["alpha.pem", "alpha.key"].map(|it| others.file(it));
+    let quick = |engine: Nats| engine.connect_within(Duration::from_millis(300));
+    for engine in [
+        Nats::new(broker.url()).tls(keys.file("ca.pem"), pem, key),
+        others.engine(&broker, "alpha"),
+        Nats::new(broker.url()).tls_root(keys.file("ca.pem")),
+        Nats::new(broker.url()),
+    ] {
+        let error = refused(&quick(engine));
+        let text = error.to_string();
+        assert!(
+            matches!(error, NatsError::Unreachable { .. } | NatsError::Tls(_)),
+            "{text}"
+        );
+    }
+    let missing = Nats::new(broker.url()).tls_root("missing.pem");
+    let error = refused(&missing);
+    assert!(matches!(error, NatsError::Tls(_)), "{error}");
+}
+
+#[test]
+fn the_brokers_certificate_alone_is_enough_where_the_broker_says_so() {
+    let keys = Keys::new(&[]);
+    let Some(broker) = Broker::with(&keys.broker("")) else {
+        return;
+    };
+    let engine = || Nats::new(broker.url()).tls_root(keys.file("ca.pem"));
+    let [a, b] = ["alpha", "beta"].map(|me| Node::start(me, engine()));
+    a.send(&b.me, Lane::Data, &Bytes::from_static(b"frame"));
+    assert_eq!(b.frame().0, a.me);
+}
