@@ -6,6 +6,7 @@ mod book;
 mod cargo;
 mod ci;
 mod clippy;
+mod engines;
 mod features;
 mod fuzz;
 mod instructions;

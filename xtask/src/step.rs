@@ -2,7 +2,7 @@
 
 use crate::cargo::Cargo;
 use crate::totals::Totals;
-use crate::{Failure, alone, clippy, features, fuzz, instructions, loom, mutants};
+use crate::{Failure, alone, clippy, engines, features, fuzz, instructions, loom, mutants};
 use crate::{packed, readme, sanitize, soak, tidy, wordfreq};
 use clap::ValueEnum;
 use std::env;
@@ -22,6 +22,8 @@ pub(crate) enum Step {
     Features,
     /// the documentation builds without warnings
     Doc,
+    /// the engines pass their tests with a real broker, their formatting and lints are right
+    Engines,
     /// the loom models pass within their bounds, each stopped after twelve seconds
     Loom,
     /// shows which of a step, a send, a question, a channel, a timer, a socket and other acts take
@@ -73,6 +75,7 @@ impl Step {
                 | Self::Test
                 | Self::Features
                 | Self::Doc
+                | Self::Engines
                 | Self::Loom
                 | Self::Instructions
         )
@@ -104,6 +107,7 @@ impl Step {
             Self::Doc => Cargo::new(["doc", "--workspace", "--all-features", "--no-deps"])
                 .env("RUSTDOCFLAGS", "-D warnings")
                 .run(),
+            Self::Engines => return engines::run(totals),
             Self::Loom => loom::run(&loom::Options::of_the_gate(), totals),
             Self::Models => loom::run(&loom::Options::default(), totals),
             Self::LoomClippy => clippy::under_loom(),

@@ -1,11 +1,11 @@
-//! Who is there: beacons, and the table of the nodes that send them.
+//! Beacons of nodes, and the table of their senders.
 //!
-//! A broker says nothing of the death of another client. So each node says in short intervals that
-//! it is there, with a number of its run, and says farewell when it stops. The table makes hints
-//! of that, nothing more: sessions decide.
+//! A broker says nothing of the death of another client. So each node sends a beacon
+//! in short intervals, with a number of its run, and a farewell when it stops. The table makes
+//! hints of them, nothing more: sessions decide.
 //!
-//! A node that has not listened for a while, because its own connection was away or because it was
-//! paused, judges nobody: it gives all nodes a full time again.
+//! A node may have been deaf for a while: its own connection was away, or the node was paused. Then
+//! it judges no other, and gives all nodes a full time again.
 
 use ganger_cluster::NodeId;
 use std::collections::BTreeMap;
@@ -14,10 +14,10 @@ use std::time::{Duration, Instant};
 /// The first bytes of a beacon, with the version last.
 const MARK: [u8; 3] = *b"gb\x01";
 
-/// The most nodes in the table: beacons of others are ignored.
+/// The most nodes in the table. Beacons of further nodes are ignored.
 const MOST: usize = 4096;
 
-/// What a node says of itself.
+/// A node's words about itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Beacon {
     /// A random number for each start of the engine.
@@ -60,7 +60,7 @@ struct Seen {
     at: Instant,
 }
 
-/// The nodes that were heard.
+/// The nodes heard so far.
 #[derive(Debug)]
 pub(crate) struct Peers {
     /// After so long without a beacon a node has vanished.
@@ -108,7 +108,7 @@ impl Peers {
         }
     }
 
-    /// Removes the nodes that were silent for too long.
+    /// Removes the nodes after too long a silence.
     pub(crate) fn expire(&mut self, now: Instant) -> Vec<Hint> {
         let patience = self.patience;
         let is_late = |_: &NodeId, seen: &mut Seen| now.duration_since(seen.at) > patience;
@@ -117,7 +117,7 @@ impl Peers {
     }
 
     /// This node has not listened: all nodes have their full time again. Returns a hint for each,
-    /// so that sessions which wait to open do so at once.
+    /// so that waiting sessions open at once.
     pub(crate) fn forgive(&mut self, now: Instant) -> Vec<Hint> {
         for seen in self.seen.values_mut() {
             seen.at = now;

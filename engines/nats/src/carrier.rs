@@ -25,10 +25,10 @@ use tokio::time::{MissedTickBehavior, interval, timeout};
 /// The keeper looks at the connections this often, and four times a beacon.
 const LOOK: Duration = Duration::from_millis(250);
 
-/// So many looks come at least with a beacon. After so many without one the node was paused.
+/// Looks between two beacons, at least. If this many looks are missed, the node was paused.
 const LOOKS: u32 = 4;
 
-/// What the engine's thread shares with senders.
+/// The state shared by the engine's thread and the senders.
 pub(crate) struct Carrier {
     settings: Settings,
     subjects: Subjects,
@@ -38,7 +38,7 @@ pub(crate) struct Carrier {
     peers: Mutex<Peers>,
     /// The longest frame. Written once, before the first frame is taken.
     max_frame: AtomicUsize,
-    /// Frames that have come, and messages that are no frames.
+    /// Frames from other nodes.
     received: [AtomicU64; 2],
     foreign: AtomicU64,
     slow: AtomicU64,
@@ -72,7 +72,7 @@ impl Carrier {
     }
 
     pub(crate) fn stats(&self) -> Stats {
-        // Ordering: figures for people, none of which leads to another.
+        // Ordering: figures for people. No figure leads to another.
         let [control, data] = &self.received;
         Stats {
             is_connected: Lane::ALL.map(|lane| self.outbox(lane).is_open()),
@@ -156,7 +156,7 @@ impl Carrier {
     }
 }
 
-/// What the starting thread waits for.
+/// Tells the starting thread how the start went.
 pub(crate) type Started = mpsc::Sender<Result<(), NatsError>>;
 
 /// The connections of both lanes.
@@ -202,7 +202,7 @@ pub(crate) fn run(
         // The other end is gone if the engine was dropped in a strange moment: then at once.
         let within = stop.await.unwrap_or(Duration::ZERO);
         let leave = leave(carrier, &clients[Lane::Control.index()], run);
-        // What can't leave in time is lost, as a crash would lose it.
+        // The rest is lost, as in a crash.
         let _late = timeout(within, leave).await;
     });
     runtime.shutdown_background();
@@ -261,8 +261,8 @@ async fn subscribe(client: &Client, subject: String) -> Result<Subscriber, NatsE
     subscribed.map_err(|error| NatsError::Denied(error.to_string()))
 }
 
-/// Waits until the broker has all that the client has said: it answers a question that no node
-/// answers by saying so.
+/// Waits until the broker has all of the client's words. The client asks a question to no node, and
+/// the broker answers that there is none.
 async fn settle(client: &Client, subjects: &Subjects) -> Result<(), NatsError> {
     let asked = client.request(subjects.question(), Bytes::new());
     match timeout(ANSWER, asked).await {
@@ -346,8 +346,8 @@ async fn keep(carrier: Arc<Carrier>, clients: [Client; 2], run: u64) {
         let hints = if has_control && !is_new && !was_paused {
             carrier.peers().expire(now)
         } else {
-            // The silent have their full time. After a broker has come back, sessions that open do
-            // so at once.
+            // The silent have their full time. After a broker has come back, waiting sessions open
+            // at once.
             let hints = carrier.peers().forgive(now);
             if is_new { hints } else { Vec::new() }
         };

@@ -10,21 +10,22 @@ use std::future::Future;
 use std::time::{Duration, Instant};
 use tokio::time::sleep;
 
-/// Messages of the engine in the client's own queue, beside the socket.
+/// Messages of the engine in the client's own queue.
 const CLIENT_QUEUE: usize = 64;
 
-/// Messages from the broker that wait for the engine, whose callbacks return at once. More than a
-/// window of 1 MiB has of the shortest frames.
+/// Messages from the broker in the queue for the engine. A window of 1 MiB has fewer frames, even
+/// of the shortest.
 const SUBSCRIPTION: usize = 1 << 16;
 
 /// How long a server has to answer.
 pub(crate) const ANSWER: Duration = Duration::from_secs(2);
 
-/// The most time between two attempts. Shorter than the client's own 4 s, which is more than half
-/// of the time after which a session is dead.
+/// The most time between two attempts. The client's own limit of 4 s would be more than half of the
+/// time until a session is dead.
 const BETWEEN: Duration = Duration::from_millis(400);
 
-/// Connects a client with a name for the broker, and a subject for answers. Tries again until the time is up, unless another attempt can't help.
+/// Connects a client, with its name for the broker and its subject for answers. Tries again until
+/// the time is up, unless another attempt can't help.
 pub(crate) async fn connect<F>(
     settings: &Settings,
     servers: &[ServerAddr],
@@ -93,7 +94,7 @@ async fn options(settings: &Settings) -> Result<ConnectOptions, NatsError> {
         }
     }
     if !settings.is_hidden() {
-        // A broker may name servers that are other machines.
+        // A broker may name servers on other machines.
         options = options.ignore_discovered_servers();
     }
     Ok(options
@@ -118,8 +119,8 @@ fn hopeless(error: &ConnectError) -> Option<NatsError> {
     }
 }
 
-/// The pause before an attempt, by its number. Up to a half longer, so that nodes that have lost a
-/// broker together do not come back together.
+/// The pause before an attempt, by its number. Up to a half longer, so that the nodes
+/// of a lost broker do not come back together.
 fn between(attempt: usize) -> Duration {
     let Some(doublings) = attempt.checked_sub(2) else {
         return Duration::ZERO;

@@ -42,8 +42,8 @@ pub enum NatsError {
     /// The broker does not know the user, or the key does not fit.
     #[error("the broker has refused this user: {0}")]
     Denied(String),
-    /// The broker does not answer what a node asks at its start: the user does not have the rights
-    /// of the node. They are told.
+    /// The broker does not answer the node's question at the start: the user lacks rights of the
+    /// node. The text names all of them.
     #[error("the broker gives no answer: the user needs the rights of this node, {0}")]
     Silent(String),
     /// The files for TLS can't be used.
@@ -59,8 +59,8 @@ pub enum NatsError {
         /// The last failure.
         why: String,
     },
-    /// The broker takes messages that are too short for frames.
-    #[error("the broker's max_payload is {0}, and frames need at least {least}", least = crate::LEAST_PAYLOAD)]
+    /// The broker's messages are too short for frames.
+    #[error("the broker's max_payload is {0}, and frames need at least 4096")]
     SmallPayload(usize),
     /// The system gives no thread or no runtime.
     #[error("no thread for the engine: {0}")]

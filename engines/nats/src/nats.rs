@@ -19,9 +19,9 @@ const LEAST_BEACON: Duration = Duration::from_millis(20);
 
 /// Carries frames over a NATS broker, or a cluster of brokers.
 ///
-/// It has a thread of its own, and two connections, so that a long queue of data delays no
-/// control. What it has taken and the socket has not is bounded, see [`outbox`](Self::outbox). It
-/// promises nothing of order and loss: sessions do.
+/// The engine has a thread of its own, and two connections, so that a long queue of data delays no
+/// control. Frames on their way to the socket are bounded, see [`outbox`](Self::outbox). The engine
+/// promises nothing about order and loss: sessions do.
 ///
 /// ```no_run
 /// use ganger_cluster_nats::Nats;
@@ -37,7 +37,7 @@ pub struct Nats {
     settings: Settings,
     /// Held while the engine starts or stops.
     threads: Mutex<Option<Running>>,
-    /// For senders, which wait for nothing.
+    /// For senders. They never wait for a start or a stop.
     carrier: RwLock<Option<Arc<Carrier>>>,
 }
 
@@ -56,9 +56,9 @@ pub struct Stats {
     pub out: [Counts; 2],
     /// Frames from other nodes, by lane.
     pub received: [u64; 2],
-    /// Messages that were no frames or beacons: too long, or from a name that is none.
+    /// Messages that were no frames or beacons: too long, or without a proper name.
     pub foreign: u64,
-    /// Frames that the client has dropped because more than 65,536 waited.
+    /// Frames dropped by the client, because more than 65,536 waited.
     pub slow: u64,
     /// How often a connection was back after a loss.
     pub reconnects: u64,
@@ -68,7 +68,7 @@ pub struct Stats {
 
 impl Nats {
     /// An engine for these servers, `nats://host:port` or `tls://host:port`, with commas between.
-    /// It takes any that answers, and another when that is lost.
+    /// The engine takes any server with an answer, and another when it is lost.
     #[must_use]
     pub fn new(servers: impl Into<String>) -> Self {
         Self {
@@ -139,8 +139,8 @@ impl Nats {
         self
     }
 
-    /// Frames may go to another machine without TLS. On a private network alone: whoever reads
-    /// along reads all messages.
+    /// Frames may go to another machine without TLS. On a private network alone: an
+    /// eavesdropper reads all messages.
     #[must_use]
     pub fn insecure(mut self) -> Self {
         self.settings.is_insecure = true;
@@ -154,16 +154,16 @@ impl Nats {
         self
     }
 
-    /// How often this node says that it is there. 1 s, and alike on all nodes: a node that was not
-    /// heard for three and a half of it gets the hint that it has vanished.
+    /// How often this node sends a beacon. 1 s, and alike on all nodes: after three and a half
+    /// times this without a beacon, sessions get the hint of a vanished node.
     #[must_use]
     pub fn beacon(mut self, every: Duration) -> Self {
         self.settings.beacon = every.max(LEAST_BEACON);
         self
     }
 
-    /// How long a connection is silent before the broker is asked for an answer. 1 s; after three
-    /// of it without an answer the connection is given up.
+    /// How long a connection is silent before the broker is asked for an answer. 1 s; after
+    /// three times without an answer the connection is given up.
     #[must_use]
     pub fn ping(mut self, every: Duration) -> Self {
         self.settings.ping = every.max(LEAST_BEACON);
@@ -177,7 +177,7 @@ impl Nats {
         self
     }
 
-    /// Calls `tell` with what happens to the connections, for a log. It must return at once.
+    /// Calls `tell` with each event of the connections, for a log. `tell` must return at once.
     #[must_use]
     pub fn on_notice(mut self, tell: impl Fn(&Notice) + Send + Sync + 'static) -> Self {
         self.settings.on_notice = Some(Arc::new(tell));
@@ -216,7 +216,7 @@ impl Nats {
                 join(thread);
                 Err(error)
             }
-            // The thread has panicked, which its join tells.
+            // The thread has panicked, and its join tells why.
             Err(mpsc::RecvError) => {
                 join(thread);
                 let why = "the engine's thread has ended";
@@ -269,7 +269,7 @@ impl Engine for Nats {
         let Some(Running { thread, stop }) = threads.take() else {
             return;
         };
-        // The thread waits for it, or has panicked, which its join tells.
+        // The thread waits for it, or has panicked: its join tells why.
         let _unheard = stop.send(within);
         join(thread);
         self.set_running(None);

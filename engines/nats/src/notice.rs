@@ -1,4 +1,4 @@
-//! What an operator may want to know: events of the connections.
+//! Events of the connections, for an operator's log.
 
 use crate::subject::word;
 use async_nats::Event;

@@ -1,6 +1,6 @@
-//! The frames of a lane that the engine has taken and the socket has not.
+//! The frames of a lane between `send` and the socket.
 //!
-//! **Problem.** A client of NATS takes messages into a queue, and says nothing when that queue is
+//! **Problem.** A client of NATS takes messages into a queue, and says nothing when the queue is
 //! lost or cut. `send` must not block, and must say when it can't take more.
 //!
 //! **Protocol.**
@@ -11,7 +11,7 @@
 //!    client has flushed them. Only then they leave the account. So the client's own queue holds
 //!    at most a batch.
 //! 3. When half of the room is free, or the connection is back, the writer takes the noted names
-//!    and tells them that they may send.
+//!    and tells these nodes' senders to go on.
 
 use bytes::Bytes;
 use ganger_cluster::NodeId;
@@ -19,10 +19,10 @@ use std::collections::{BTreeSet, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
 
-/// The most bytes that the client has at a time, but for a frame.
+/// The most bytes in the client's hands, but for a frame.
 const BATCH: usize = 256 << 10;
 
-/// What a frame costs beside its bytes.
+/// A frame's cost on top of its bytes.
 const OVERHEAD: usize = 128;
 
 /// Frames on their way to the socket.
@@ -39,7 +39,7 @@ pub(crate) struct Outbox {
 #[derive(Debug, Default)]
 struct Inner {
     queue: VecDeque<(NodeId, Bytes)>,
-    /// The cost of all frames in the queue, and of those that the writer has taken.
+    /// The cost of all frames in the queue, and of the frames in the writer's hands.
     held: usize,
     /// The connection is there.
     is_open: bool,
@@ -53,13 +53,13 @@ struct Inner {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Counts {
-    /// Frames that `send` has taken.
+    /// Frames taken by `send`.
     pub taken: u64,
-    /// Frames that `send` has refused: no room, or no connection.
+    /// Frames refused by `send`: no room, or no connection.
     pub refused: u64,
-    /// Frames that the client has not taken: longer than the broker's `max_payload`.
+    /// Frames refused by the client: longer than the broker's `max_payload`.
     pub lost: u64,
-    /// Bytes that wait for the socket.
+    /// Bytes on their way to the socket.
     pub held: usize,
 }
 
@@ -94,7 +94,7 @@ impl Outbox {
         true
     }
 
-    /// The connection has come or gone. Returns the nodes that may be told of it.
+    /// The connection has come or gone. Returns the nodes to be told.
     pub(crate) fn set_open(&self, is_open: bool) -> Vec<NodeId> {
         let mut inner = self.inner();
         inner.is_open = is_open;
@@ -130,7 +130,7 @@ impl Outbox {
         (batch, sum)
     }
 
-    /// A batch is with the system, but for some frames that were lost. Returns the nodes that may
+    /// A batch is with the system, but for some lost frames. Returns the nodes that may
     /// send again.
     pub(crate) fn flushed(&self, cost: usize, lost: u64) -> Vec<NodeId> {
         let mut inner = self.inner();

@@ -1,4 +1,4 @@
-//! The settings of the engine, and what they must fulfil.
+//! The settings of the engine, and their check.
 
 use crate::error::NatsError;
 use crate::notice::Notice;
@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How the node shows the broker who it is.
+/// How the node proves its user to the broker.
 #[derive(Clone, Default)]
 pub(crate) enum Auth {
     #[default]
@@ -85,7 +85,7 @@ impl Settings {
         Ok(servers)
     }
 
-    /// Whether a server that is another machine may be used.
+    /// Whether a server on another machine may be used.
     pub(crate) fn is_hidden(&self) -> bool {
         self.tls.is_some() || self.is_insecure
     }
@@ -115,7 +115,7 @@ impl fmt::Debug for Settings {
     }
 }
 
-/// The address without the name and the password that it may have.
+/// The address without name and password.
 pub(crate) fn without_user(server: &str) -> String {
     let server = server.trim();
     let (scheme, rest) = server.split_once("://").unwrap_or(("nats", server));

@@ -15,10 +15,10 @@ use std::fmt::Write;
 /// The first part of all subjects.
 const ROOT: &str = "g";
 
-/// The part that beacons have in place of a receiver's name. Frames have a part more.
+/// In a beacon's subject, the part in place of a receiver's name. Frames have a part more.
 const LIVE: &str = "live";
 
-/// The most subjects that are kept ready.
+/// The most subjects in the cache.
 const MOST_READY: usize = 4096;
 
 /// The subjects of a node in a cluster.
@@ -66,7 +66,7 @@ impl Subjects {
         format!("{ROOT}.{cluster}.{me}")
     }
 
-    /// A question that no node answers. Within the node's rights.
+    /// A question without an answer. Within the node's rights.
     pub(crate) fn question(&self) -> String {
         let Self { cluster, me } = self;
         format!("{ROOT}.{cluster}.{me}.{me}.question")

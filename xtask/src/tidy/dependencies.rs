@@ -1,6 +1,6 @@
 //! The packages that may come in: the offline rules of `deny.toml`, so that the gate finds the
 //! errors of `cargo deny check bans licenses sources`. That file is the only list. Advisories need
-//! the network and the tool.
+//! the network and the tool. The engines are a workspace with a list of its own.
 //!
 //! The check covers the packages for all systems, with all features, as the tool does. A licence
 //! matters where a package is built into a product: dependencies of tests alone are free.
@@ -14,8 +14,11 @@ use serde::Deserialize;
 use std::collections::{HashMap, HashSet};
 use std::fs;
 
-/// The list.
-const LIST: &str = "deny.toml";
+/// The list of each workspace, and the workspace's manifest.
+const LISTS: [(&str, &str); 2] = [
+    ("deny.toml", "Cargo.toml"),
+    ("engines/deny.toml", "engines/Cargo.toml"),
+];
 
 /// The one registry.
 const REGISTRY: &str = "registry+https://github.com/rust-lang/crates.io-index";
@@ -108,15 +111,17 @@ struct EdgeKind {
 
 /// Checks all packages that the project needs somewhere.
 pub(super) fn check(findings: &mut Vec<Finding>) -> Result<(), Failure> {
-    let rules = fs::read_to_string(root().join(LIST))?;
-    let metadata = ["metadata", "--locked", "--all-features"];
-    let metadata = Cargo::new(metadata).args(["--format-version", "1"]);
-    let whats = against(&rules, &metadata.stdout()?)?;
-    findings.extend(whats.into_iter().map(|what| Finding {
-        path: LIST.to_owned(),
-        line: None,
-        what,
-    }));
+    for (list, manifest) in LISTS {
+        let rules = fs::read_to_string(root().join(list))?;
+        let metadata = ["metadata", "--locked", "--all-features", "--manifest-path"];
+        let metadata = Cargo::new(metadata).args([manifest, "--format-version", "1"]);
+        let whats = against(&rules, &metadata.stdout()?)?;
+        findings.extend(whats.into_iter().map(|what| Finding {
+            path: list.to_owned(),
+            line: None,
+            what,
+        }));
+    }
     Ok(())
 }
 

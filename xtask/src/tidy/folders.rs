@@ -172,7 +172,7 @@ const XTASK: [&str; 7] = [
     "cargo metrics program",
     "instructions loom packed readme soak tidy wordfreq",
     "alone bench book clippy mutants sanitize",
-    "features fuzz",
+    "engines features fuzz",
     "step",
     "ci",
 ];

@@ -93,7 +93,7 @@ fn a_node_appears_and_its_farewell_is_heard_at_once() {
     ];
     // Each of the two has a connection of its own.
     assert!(expected.iter().all(|it| told.contains(it)), "{told:?}");
-    // It may come back.
+    // The node may come back.
     let again = node("beta");
     a.wait_for(&Told::Appeared(again.me.clone()));
 }
@@ -111,7 +111,7 @@ fn a_node_that_is_silent_vanishes() {
     a.wait_for(&Told::Vanished(name("ghost")));
     ghost.publish("g.main.live.ghost", b"gb\x01\x00run-no-1");
     a.wait_for(&Told::Appeared(name("ghost")));
-    // A restart that was too quick to be missed.
+    // A restart too quick for a silence.
     ghost.publish("g.main.live.ghost", b"gb\x01\x00run-no-2");
     a.wait_for(&Told::Vanished(name("ghost")));
     a.wait_for(&Told::Appeared(name("ghost")));

@@ -64,7 +64,7 @@ fn a_full_outbox_refuses_is_bounded_loses_nothing_and_control_overtakes_it() {
     assert!(a.engine.send(&b.me, Lane::Data, frame(0)));
 }
 
-/// A receiver that consumes nothing: the sender's queue is full, and nothing grows anywhere.
+/// The receiver consumes nothing: the sender's queue is full, and nothing grows anywhere.
 #[test]
 fn a_slow_receiver_fills_the_senders_queue_and_nothing_else() {
     let Some(broker) = Broker::start() else {
@@ -109,7 +109,7 @@ fn a_slow_receiver_fills_the_senders_queue_and_nothing_else() {
     play(&mut a, &mut b, |_, b| b.heard[0].len() == 100);
     assert_eq!(b.heard[1].len(), come);
     assert!(a.ends.is_empty() && b.ends.is_empty());
-    // The receiver's memory: what it has not taken is at the sender.
+    // The rest is at the sender.
     assert!(
         a.node
             .engine

@@ -1,4 +1,4 @@
-//! Rights by subject, and certificates. The settings here are those of the guide.
+//! Rights by subject, and certificates. The settings here are the guide's.
 
 use crate::support::broker::Broker;
 use crate::support::node::{Node, name};
@@ -49,7 +49,7 @@ fn a_node_can_neither_speak_for_another_nor_listen_for_it() {
     let user = |user| Nats::new(broker.url()).user(user, "secret");
     let b = Node::start("beta", user("beta"));
     let a = Node::start("alpha", user("alpha"));
-    // Mallory says and asks what it likes.
+    // Mallory uses subjects of alpha.
     let mut raw = Raw::user(broker.port, "mallory", "secret");
     raw.publish("g.main.beta.alpha.data", b"forged");
     raw.publish("g.main.live.alpha", b"gb\x01\x01run-no-1");
@@ -64,7 +64,7 @@ fn a_node_can_neither_speak_for_another_nor_listen_for_it() {
     ] {
         assert!(refusals.contains(what), "{what}: {refusals}");
     }
-    // The first frame that comes is alpha's own, sent after the broker has seen mallory's.
+    // Alpha's own frame comes first. Alpha sends after the broker has seen mallory's.
     a.send(&b.me, Lane::Data, &Bytes::from_static(b"genuine"));
     assert_eq!(b.frame(), (a.me.clone(), Bytes::from_static(b"genuine")));
     b.send(&a.me, Lane::Control, &Bytes::from_static(b"answer"));
@@ -73,7 +73,7 @@ fn a_node_can_neither_speak_for_another_nor_listen_for_it() {
     assert!(!heard.contains("MSG"), "{heard}");
 }
 
-/// A node under a name that is not its user's.
+/// A node with another name than its user.
 #[test]
 fn a_start_without_rights_names_them() {
     let Some(broker) = Broker::with(&users(&["mallory"])) else {
@@ -112,7 +112,7 @@ fn a_wrong_password_is_an_error_of_the_start() {
     assert!(error.to_string().contains("missing.creds"), "{error}");
 }
 
-/// Files with an authority, a broker's certificate and one for each node.
+/// Files of an authority, a broker and nodes.
 struct Keys {
     folder: tempfile::TempDir,
 }
@@ -166,7 +166,7 @@ fn certificates_name_the_users() {
     let [a, b] = ["alpha", "beta"].map(|me| Node::start(me, keys.engine(&broker, me)));
     a.send(&b.me, Lane::Control, &Bytes::from_static(b"frame"));
     assert_eq!(b.frame(), (a.me.clone(), Bytes::from_static(b"frame")));
-    // A certificate of the authority that names no user.
+    // A certificate of the authority, without a user of its name.
     let error = refused(&keys.engine(&broker, "mallory"));
     assert!(matches!(error, NatsError::Denied(_)), "{error}");
     // A certificate of another authority, a broker of another authority, no certificate.

@@ -1,4 +1,4 @@
-//! Sessions over brokers that end and come back: nothing is lost, no session ends.
+//! Sessions over brokers with restarts: nothing is lost, no session ends.
 
 use crate::support::broker::{Broker, listen};
 use crate::support::node::{Node, Side, play};

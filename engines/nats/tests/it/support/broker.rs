@@ -9,7 +9,7 @@ use std::{env, fs};
 use tempfile::TempDir;
 
 /// The program, unless no broker is installed. The caller then passes, and this says it, past the
-/// harness, which hides what passing tests print.
+/// harness: the harness hides the output of passing tests.
 pub(crate) fn program() -> Option<PathBuf> {
     if let Some(program) = env::var_os("GANGER_NATS_SERVER") {
         return Some(program.into());
@@ -25,7 +25,7 @@ pub(crate) fn program() -> Option<PathBuf> {
     found
 }
 
-/// A running broker on a port of the loopback. It ends with the value.
+/// A running broker on a port of the loopback. The broker ends with the value.
 pub(crate) struct Broker {
     program: PathBuf,
     settings: String,
@@ -93,7 +93,7 @@ impl Broker {
 
 impl Drop for Broker {
     fn drop(&mut self) {
-        // It may have ended already.
+        // The broker may have ended already.
         let _ended = self.child.kill();
         let _ended = self.child.wait();
     }

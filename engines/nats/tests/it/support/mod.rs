@@ -1,4 +1,4 @@
-//! A broker, nodes, and a client that speaks the broker's protocol by itself.
+//! A broker, nodes, and a plain client of the broker.
 
 pub(crate) mod broker;
 pub(crate) mod node;

