@@ -193,7 +193,7 @@ mod tests {
         let again = [Hint::Vanished(a.clone()), Hint::Appeared(a.clone())];
         assert_eq!(peers.heard(&a, here(2), now), again);
         assert_eq!(peers.heard(&a, farewell(1), now), []);
-        assert_eq!(peers.names(), [a.clone()]);
+        assert_eq!(peers.names(), [a]);
     }
 
     #[test]

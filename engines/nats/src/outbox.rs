@@ -239,12 +239,12 @@ mod tests {
         let outbox = Outbox::new(10_000);
         let a = name("a");
         assert!(!outbox.push(&a, frame(1)));
-        assert_eq!(outbox.set_open(true), [a.clone()]);
+        assert_eq!(outbox.set_open(true).len(), 1);
         assert!(outbox.push(&a, frame(1)));
         assert_eq!(outbox.set_open(false), []);
         assert!(!outbox.push(&a, frame(1)));
         assert_eq!(outbox.flushed(0, 0), [], "not while the connection is away");
-        assert_eq!(outbox.set_open(true), [a.clone()]);
+        assert_eq!(outbox.set_open(true).len(), 1);
         assert_eq!(outbox.take().0, [(a.clone(), frame(1))]);
         outbox.close();
         assert!(!outbox.push(&a, frame(1)));
@@ -259,6 +259,6 @@ mod tests {
         }
         let (batch, cost) = outbox.take();
         assert_eq!(batch.len(), 5);
-        assert!(cost >= BATCH && cost < BATCH + 60_000 + OVERHEAD);
+        assert!((BATCH..BATCH + 60_000 + OVERHEAD).contains(&cost));
     }
 }

@@ -31,8 +31,9 @@ fn frames_go_both_ways_in_both_lanes_whatever_the_names() {
     let [a, b] = ["alpha.1", "бета *>"].map(|me| Node::start(me, Nats::new(broker.url())));
     for lane in Lane::ALL {
         for (from, to) in [(&a, &b), (&b, &a)] {
-            for length in [0, 1, 1000, MAX_FRAME] {
-                let frame = Bytes::from(vec![length as u8; length]);
+            for (byte, length) in [0, 1, 1000, MAX_FRAME].into_iter().enumerate() {
+                let byte = u8::try_from(byte).unwrap();
+                let frame = Bytes::from(vec![byte; length]);
                 from.send(&to.me, lane, &frame);
                 let (sender, came) = to.frame();
                 assert_eq!((sender, came.len()), (from.me.clone(), length));

@@ -40,7 +40,7 @@ fn say(side: &mut Side, next: &mut [u64; 2], end: u64) {
 
 /// `count` messages in each lane and direction. After each part of them `fails` is called, with
 /// the number of the part.
-fn run(a: &mut Side, b: &mut Side, count: u64, parts: u64, mut fails: impl FnMut(u64)) {
+fn run(a: &mut Side, b: &mut Side, count: u64, parts: usize, mut fails: impl FnMut(usize)) {
     let (mut next_a, mut next_b) = ([0; 2], [0; 2]);
     let mut part = 0;
     play(a, b, |a, b| {
@@ -48,7 +48,7 @@ fn run(a: &mut Side, b: &mut Side, count: u64, parts: u64, mut fails: impl FnMut
         say(b, &mut next_b, count);
         let heard = [&a.heard, &b.heard].into_iter().flatten().map(Vec::len);
         let least = heard.min().unwrap() as u64;
-        if part < parts && least > count * (part + 1) / (parts + 1) {
+        if part < parts && least > count * (part as u64 + 1) / (parts as u64 + 1) {
             fails(part);
             part += 1;
         }
@@ -100,7 +100,7 @@ fn a_cluster_of_brokers_is_restarted_one_by_one_and_nothing_is_lost() {
     let urls = brokers.each_ref().map(Broker::url).join(",");
     let (mut a, mut b) = sides(&urls);
     run(&mut a, &mut b, 10_000, 3, |part| {
-        let broker = &mut brokers[part as usize];
+        let broker = &mut brokers[part];
         broker.kill();
         broker.restart();
     });

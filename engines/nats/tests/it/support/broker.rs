@@ -20,7 +20,8 @@ pub(crate) fn program() -> Option<PathBuf> {
     if found.is_none() {
         let test = thread::current().name().unwrap_or_default().to_owned();
         let text = "skipped: no nats-server; install it, or name it by GANGER_NATS_SERVER";
-        writeln!(io::stderr(), "{test}: {text}").unwrap();
+        let line = format!("{test}: {text}\n");
+        io::stderr().write_all(line.as_bytes()).unwrap();
     }
     found
 }
@@ -148,5 +149,7 @@ fn launch(
             return (child, ports[0].unwrap(), ports[1]);
         }
     }
+    // Its log has ended, and with it the broker.
+    child.wait().unwrap();
     panic!("the broker has ended:\n{log}");
 }
