@@ -14,10 +14,11 @@ use serde::Deserialize;
 use std::collections::{HashMap, HashSet};
 use std::fs;
 
-/// The list of each workspace, and the workspace's manifest.
-const LISTS: [(&str, &str); 2] = [
-    ("deny.toml", "Cargo.toml"),
-    ("engines/deny.toml", "engines/Cargo.toml"),
+/// The list of each workspace, its manifest, and whether its lock file is used as it is. The step
+/// `engines` checks the engines' lock file, which a change of any crate below them may outdate.
+const LISTS: [(&str, &str, bool); 2] = [
+    ("deny.toml", "Cargo.toml", true),
+    ("engines/deny.toml", "engines/Cargo.toml", false),
 ];
 
 /// The one registry.
@@ -111,10 +112,12 @@ struct EdgeKind {
 
 /// Checks all packages that the project needs somewhere.
 pub(super) fn check(findings: &mut Vec<Finding>) -> Result<(), Failure> {
-    for (list, manifest) in LISTS {
+    for (list, manifest, is_locked) in LISTS {
         let rules = fs::read_to_string(root().join(list))?;
-        let metadata = ["metadata", "--locked", "--all-features", "--manifest-path"];
-        let metadata = Cargo::new(metadata).args([manifest, "--format-version", "1"]);
+        let metadata = ["metadata", "--all-features", "--manifest-path", manifest];
+        let metadata = Cargo::new(metadata)
+            .args(["--format-version", "1"])
+            .args(is_locked.then_some("--locked"));
         let whats = against(&rules, &metadata.stdout()?)?;
         findings.extend(whats.into_iter().map(|what| Finding {
             path: list.to_owned(),
