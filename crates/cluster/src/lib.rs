@@ -4,17 +4,19 @@
 
 mod engine;
 mod id;
+mod node;
 mod session;
 mod twin;
 mod wire;
 
 pub use engine::{Engine, EngineError, EngineSink};
 pub use id::{Half, Halves, Incarnation, Lane, MAX_NAME, NameError, NodeId};
+pub use node::{Builder, Cluster, Foreign, JoinError, MAX_MESSAGE, NodeChange, TypeTaken, Types};
 pub use session::{
     End, Event, Identity, NoProof, Proof, Refusal, SendError, Session, Settings, State, Stats,
     Transmit, Undelivered,
 };
-pub use twin::{Counts, Faults, Twin, TwinEngine};
+pub use twin::{Counts, Faults, Running, Twin, TwinEngine};
 pub use wire::{
     Acks, Frame, FrameError, HEADER, Hello, Known, MAX_FRAME, MAX_SYMBOL, MAX_SYMBOLS, Message,
     Messages, Notice, ReadError, Reader, SymbolKind, Symbols, Writer,

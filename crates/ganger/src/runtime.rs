@@ -2,6 +2,7 @@
 
 use ganger_proc_api::{HostName, NameError, NodeName};
 use ganger_relay::{AddError, ChannelHost, Inbox, Node, Router};
+use ganger_sched::internal::HandleInternals as _;
 use ganger_sched::{BuildError, Builder, Handle, Scheduler, StartError};
 use std::fmt;
 use std::ops::Deref;
@@ -203,6 +204,8 @@ impl RuntimeBuilder {
         let outside = Arc::new(ChannelHost::new(name, outside_host));
         node.add_host(outside_host, Arc::clone(&outside) as _)?;
         node.add_host(scheduler.host_name(), Arc::new(scheduler.downgrade()))?;
+        // A cluster that the scheduler joins finds the router here.
+        let _kept = scheduler.extension(|_| Arc::clone(&router));
         Ok(Runtime {
             scheduler,
             router,

@@ -11,7 +11,10 @@ type Layers = (&'static str, &'static [&'static str]);
 /// The crates with folders.
 const CRATES: [Layers; 21] = [
     ("benches", &BENCHES),
-    ("cluster", &["id", "wire", "engine session", "twin"]),
+    (
+        "cluster",
+        &["id", "wire", "engine session", "twin", "node"],
+    ),
     ("link", &LINK),
     ("lock", &LOCK),
     ("model", &MODEL),

@@ -59,7 +59,10 @@ const LAYERS: [(&str, &[&str]); 26] = [
             "supervise",
         ],
     ),
-    ("cluster", &["sync", "proc-api"]),
+    (
+        "cluster",
+        &["sync", "proc-api", "relay", "sched", "link", "time"],
+    ),
     // Its tests have an endpoint of their own.
     ("top", &["observe", "ring", "sched", "task"]),
     (

@@ -562,6 +562,13 @@ impl Session {
         lanes.is_none_or(|lanes| lanes.iter().all(|lane| !lane.has_messages()))
     }
 
+    /// Bytes in the queue of a lane.
+    #[must_use]
+    pub fn queued(&self, lane: Lane) -> usize {
+        let lanes = self.lanes();
+        lanes.map_or(0, |lanes| lanes[lane.index()].queued())
+    }
+
     fn lanes(&self) -> Option<&[Outgoing; 2]> {
         match &self.inner {
             Inner::Down => None,

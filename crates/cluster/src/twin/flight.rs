@@ -77,6 +77,8 @@ pub(super) struct Flight {
     /// Hints to be told.
     hints: Vec<Call>,
     pub(super) counts: Counts,
+    /// A thread moves the clock.
+    pub(super) runs: bool,
 }
 
 impl Flight {
@@ -93,6 +95,7 @@ impl Flight {
             number: 0,
             hints: Vec::new(),
             counts: Counts::default(),
+            runs: false,
         }
     }
 

@@ -6,9 +6,9 @@ use crate::engine::{Engine, EngineError, EngineSink};
 use crate::id::{Lane, NodeId};
 use bytes::Bytes;
 use ganger_proc_api::Instant;
-use ganger_sync::sync::{Mutex, lock};
+use ganger_sync::sync::{Condvar, Mutex, lock};
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 /// An engine between nodes of a single program. A clone is the same twin.
@@ -44,7 +44,9 @@ use std::time::Duration;
 /// ```
 #[derive(Clone)]
 pub struct Twin {
-    flight: Arc<Mutex<Flight>>,
+    pub(super) flight: Arc<Mutex<Flight>>,
+    /// For the thread of the clock.
+    pub(super) changed: Arc<Condvar>,
 }
 
 impl Twin {
@@ -52,7 +54,8 @@ impl Twin {
     #[must_use]
     pub fn new(seed: u64) -> Self {
         let flight = Arc::new(Mutex::new(Flight::new(seed)));
-        Self { flight }
+        let changed = Arc::default();
+        Self { flight, changed }
     }
 
     /// The engine of a node.
@@ -60,7 +63,16 @@ impl Twin {
     pub fn engine(&self, node: &NodeId) -> TwinEngine {
         TwinEngine {
             twin: self.clone(),
-            node: node.clone(),
+            node: node.clone().into(),
+        }
+    }
+
+    /// The engine of the node that starts it.
+    #[must_use]
+    pub fn port(&self) -> TwinEngine {
+        TwinEngine {
+            twin: self.clone(),
+            node: OnceLock::new(),
         }
     }
 
@@ -180,12 +192,14 @@ impl fmt::Debug for Twin {
 #[derive(Debug, Clone)]
 pub struct TwinEngine {
     twin: Twin,
-    node: NodeId,
+    node: OnceLock<NodeId>,
 }
 
 impl Engine for TwinEngine {
     fn start(&self, me: &NodeId, sink: Arc<dyn EngineSink>) -> Result<(), EngineError> {
         if lock(&self.twin.flight).join(me, sink) {
+            let _first = self.node.set(me.clone());
+            self.twin.changed.notify_all();
             Ok(())
         } else {
             Err(EngineError::Running(me.clone()))
@@ -193,8 +207,15 @@ impl Engine for TwinEngine {
     }
 
     fn send(&self, to: &NodeId, lane: Lane, frame: Bytes) -> bool {
-        let way = (self.node.clone(), to.clone());
-        lock(&self.twin.flight).send(way, lane, &frame)
+        let Some(node) = self.node.get() else {
+            return false;
+        };
+        let mut flight = lock(&self.twin.flight);
+        let is_taken = flight.send((node.clone(), to.clone()), lane, &frame);
+        if flight.runs {
+            self.twin.changed.notify_all();
+        }
+        is_taken
     }
 
     fn max_frame(&self) -> usize {
@@ -202,6 +223,8 @@ impl Engine for TwinEngine {
     }
 
     fn stop(&self, _within: Duration) {
-        lock(&self.twin.flight).leave(&self.node);
+        if let Some(node) = self.node.get() {
+            lock(&self.twin.flight).leave(node);
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! The bytes of frames and messages. The parser allocates nothing for what a peer claims: all
 //! lengths are compared with the bytes at hand first.
 
+mod fields;
 mod frame;
 mod header;
 mod hello;
@@ -9,6 +10,7 @@ mod packer;
 mod symbols;
 mod varint;
 
+pub(crate) use fields::{Apart, Fields};
 pub(crate) use packer::Packer;
 
 pub use frame::{Frame, Notice};

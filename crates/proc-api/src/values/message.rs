@@ -161,6 +161,9 @@ pub enum SendErrorKind {
     /// it.
     #[error("no codec for {0}: register the type to send it to other nodes")]
     NoCodec(TypeName),
+    /// The message is longer than a message to another node may be.
+    #[error("the message is too large for another node")]
+    TooLarge,
     /// The scheduler of the process is stopping, or has stopped.
     #[error("the scheduler is stopping or has stopped")]
     Stopping,

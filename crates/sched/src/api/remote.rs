@@ -2,7 +2,7 @@
 
 use crate::api::handle::Handle;
 use crate::process::remote::Remote;
-use ganger_proc_api::Pid;
+use ganger_proc_api::{EnvelopeReceiver, Pid};
 use std::fmt;
 use std::sync::Arc;
 
@@ -29,6 +29,21 @@ impl Handle {
     pub fn set_remote(&self, remote: Arc<dyn Remote>) -> Result<(), RemoteError> {
         let set = self.shared.remote.set(remote);
         set.map_err(|remote| RemoteError { remote })
+    }
+
+    /// As [`Builder::router`](crate::Builder::router), for a scheduler that is built: for crates
+    /// that connect it to other nodes.
+    ///
+    /// # Errors
+    /// The receiver comes back when the scheduler has a router.
+    pub fn set_router(
+        &self,
+        router: Arc<dyn EnvelopeReceiver>,
+    ) -> Result<(), Arc<dyn EnvelopeReceiver>> {
+        if self.shared.config.router.is_some() {
+            return Err(router);
+        }
+        self.shared.late_router.set(router)
     }
 
     /// The remote, if the scheduler has one.

@@ -101,8 +101,7 @@ impl Shared {
     /// Whether the router calls the waker when it has room for the envelope.
     pub(super) fn awaits_room(&self, envelope: &Envelope, waker: Waker) -> bool {
         let target = envelope.target;
-        let router = self.config.router.as_deref();
-        let router = router.filter(|_| !self.is_local(target));
+        let router = self.router().filter(|_| !self.is_local(target));
         router.is_some_and(|router| router.room(target, waker))
     }
 }

@@ -30,7 +30,7 @@ use crate::runtime::token::Token;
 use crate::runtime::worker_slots::WorkerSlots;
 use ganger_deque::Worker;
 use ganger_os::{Pins, Sampler};
-use ganger_proc_api::{HostName, NodeName, Process};
+use ganger_proc_api::{EnvelopeReceiver, HostName, NodeName, Process};
 use ganger_sync::atomic::AtomicBool;
 use ganger_time::Timers;
 #[cfg(feature = "check")]
@@ -53,6 +53,8 @@ pub(crate) struct Shared {
     pub(crate) extensions: Extensions,
     /// For the PIDs of other schedulers.
     pub(crate) remote: OnceLock<Arc<dyn Remote>>,
+    /// The router of a scheduler that was built without a router.
+    pub(crate) late_router: OnceLock<Arc<dyn EnvelopeReceiver>>,
     pub(crate) queues: Queues,
     pub(crate) worker_slots: WorkerSlots,
     pub(crate) timing: Timing,
@@ -139,6 +141,7 @@ impl Shared {
                 names: Arc::default(),
                 extensions: Extensions::default(),
                 remote: OnceLock::new(),
+                late_router: OnceLock::new(),
                 queues: Queues::new(&deques, idle),
                 worker_slots: WorkerSlots::new(workers, slots, pins),
                 timing,

@@ -91,10 +91,18 @@ impl Shared {
         self.pass_out(envelope, |to, envelope| to.send_control(envelope))
     }
 
+    /// The receiver of envelopes for other hosts and nodes.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn router(&self) -> Option<&dyn EnvelopeReceiver> {
+        let router = self.config.router.as_ref();
+        router.or_else(|| self.late_router.get()).map(|it| &**it)
+    }
+
     /// Passes envelopes for other hosts to the router.
     fn pass_out(&self, envelope: Envelope, send: PassOn) -> Result<(), SendError> {
         let target = envelope.target;
-        let Some(router) = self.config.router.as_deref() else {
+        let Some(router) = self.router() else {
             return Err(SendError::new(self.unroutable(target), envelope));
         };
         let Some(_hop) = Hop::between_hosts() else {

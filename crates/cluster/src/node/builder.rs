@@ -1,0 +1,224 @@
+//! How a scheduler becomes a node of a cluster.
+
+use super::base::Base;
+use super::changes::Watchers;
+use super::cluster::Cluster;
+use super::cookie::Cookie;
+use super::core::Core;
+use super::gateway::Gateway;
+use super::sink::Sink;
+use super::start;
+use super::types::{TypeTaken, Types};
+use super::warden::{Leaving, Warden};
+use crate::engine::{Engine, EngineError};
+use crate::id::{Halves, MAX_NAME, NameError, NodeId};
+use crate::session::{Identity, NoProof, Proof, Settings};
+use ganger_proc_api::{NodeName, SubmitError};
+use ganger_relay::Router;
+use ganger_sched::Handle;
+use ganger_sched::internal::HandleInternals as _;
+use std::fmt;
+use std::sync::Arc;
+use thiserror::Error;
+
+/// The cluster of nodes that name none.
+const CLUSTER: &str = "ganger";
+
+/// Sets a node up: see [`Cluster::builder`].
+#[must_use = "a builder does nothing until `join` is called"]
+pub struct Builder {
+    cluster: Arc<str>,
+    proof: Arc<dyn Proof>,
+    engine: Option<Box<dyn Engine>>,
+    types: Types,
+    settings: Settings,
+    peers: Vec<String>,
+}
+
+/// Why a scheduler is not a node.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum JoinError {
+    /// The scheduler has no node name.
+    #[error("the scheduler has no node name: give it one by `Builder::node`, or take a `Runtime`")]
+    NoNode,
+    /// A name is empty or too long.
+    #[error("invalid name {name:?}: {error}")]
+    Name {
+        /// The name.
+        name: Box<str>,
+        /// The reason.
+        error: NameError,
+    },
+    /// A name is no name of a node.
+    #[error("invalid name {name:?}: {error}")]
+    NodeName {
+        /// The name.
+        name: Box<str>,
+        /// The reason.
+        error: ganger_proc_api::NameError,
+    },
+    /// No engine carries frames.
+    #[error("the node has no engine: call `Builder::engine`")]
+    NoEngine,
+    /// Two types have the same name, or a type has two names.
+    #[error(transparent)]
+    Type(#[from] TypeTaken),
+    /// The scheduler is a node of a cluster already, or another crate connects it.
+    #[error("the scheduler is connected to other nodes already")]
+    Joined,
+    /// The scheduler has a router of the program's own.
+    #[error("the scheduler has a router that the cluster does not know: take a `Runtime`")]
+    HasRouter,
+    /// The engine can't start.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    /// The scheduler takes no further process.
+    #[error("the node has no process: {0}")]
+    Refused(Box<str>),
+}
+
+impl Builder {
+    pub(super) fn new() -> Self {
+        Self {
+            cluster: CLUSTER.into(),
+            proof: Arc::new(NoProof),
+            engine: None,
+            types: Types::default(),
+            settings: Settings::default(),
+            peers: Vec::new(),
+        }
+    }
+
+    /// The name of the cluster. Nodes of other clusters are refused. `ganger` by default.
+    pub fn cluster(self, name: impl Into<Arc<str>>) -> Self {
+        Self {
+            cluster: name.into(),
+            ..self
+        }
+    }
+
+    /// What carries frames between nodes: a [`Twin`](crate::Twin)'s engine in tests, for instance.
+    pub fn engine(self, engine: impl Engine + 'static) -> Self {
+        Self {
+            engine: Some(Box::new(engine)),
+            ..self
+        }
+    }
+
+    /// A secret that all nodes of the cluster have. A node with another is refused.
+    pub fn cookie(self, secret: impl AsRef<[u8]>) -> Self {
+        self.proof(Cookie::new(secret.as_ref()))
+    }
+
+    /// How nodes prove that they belong to the cluster, in place of a cookie.
+    pub fn proof(self, proof: impl Proof + 'static) -> Self {
+        Self {
+            proof: Arc::new(proof),
+            ..self
+        }
+    }
+
+    /// Registers the types of values in messages to other nodes. Scalars, texts, byte strings and
+    /// PIDs need no registration.
+    pub fn types(mut self, add: impl FnOnce(&mut Types)) -> Self {
+        add(&mut self.types);
+        self
+    }
+
+    /// Times and sizes of the sessions.
+    pub fn settings(self, settings: Settings) -> Self {
+        Self { settings, ..self }
+    }
+
+    /// Nodes to be connected at once. Others are when the first message is sent to them, when they
+    /// connect, or when the engine finds them.
+    pub fn peers(mut self, names: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.peers.extend(names.into_iter().map(Into::into));
+        self
+    }
+
+    /// Makes the scheduler a node. Its name is the scheduler's node name.
+    ///
+    /// From now on messages, monitors, links and requests of the scheduler's processes go to
+    /// processes of other nodes, by their PIDs. A stop of the scheduler lets the node leave, after
+    /// the last messages of its processes have arrived.
+    ///
+    /// # Errors
+    /// [`JoinError`]; then the scheduler is as before, unless the engine or the process of the node
+    /// has failed to start.
+    pub fn join(self, scheduler: &Handle) -> Result<Cluster, JoinError> {
+        let node = scheduler.node_name().ok_or(JoinError::NoNode)?;
+        let id = checked(node.as_str())?;
+        if self.cluster.len() > MAX_NAME {
+            checked(&self.cluster)?;
+        }
+        let peers = self.peers.iter().map(|name| peer_name(name));
+        let peers = peers.collect::<Result<Vec<_>, _>>()?;
+        let engine = self.engine.ok_or(JoinError::NoEngine)?;
+        if let Some(taken) = self.types.taken() {
+            return Err(taken.clone().into());
+        }
+        let mut identity = Identity::new(id.clone(), self.cluster);
+        identity.proof = self.proof;
+        let core = Arc::new(Core::new(Base {
+            scheduler: scheduler.downgrade(),
+            node,
+            engine,
+            identity,
+            halves: Halves::new(start::incarnation()),
+            settings: self.settings,
+            types: self.types,
+            watchers: Watchers::default(),
+        }));
+        let gateway = Arc::new(Gateway(Arc::clone(&core)));
+        let remote = Arc::clone(&gateway);
+        scheduler
+            .set_remote(remote)
+            .map_err(|_| JoinError::Joined)?;
+        match scheduler.find_extension::<Arc<Router>>() {
+            Some(router) => drop(router.set_fallback(gateway)),
+            None => scheduler
+                .set_router(gateway)
+                .map_err(|_| JoinError::HasRouter)?,
+        }
+        let sink = Arc::new(Sink(Arc::downgrade(&core)));
+        core.base.engine.start(&id, sink)?;
+        let leaving = Arc::new(Leaving::default());
+        let warden = Warden::new(Arc::clone(&core), Arc::clone(&leaving));
+        let started = scheduler.spawner().labelled("node").spawn(warden);
+        started.map_err(|error: SubmitError| JoinError::Refused(error.to_string().into()))?;
+        for peer in peers {
+            if let Some(peer) = core.reach(peer) {
+                peer.open();
+            }
+        }
+        Ok(Cluster::new(core, leaving))
+    }
+}
+
+fn checked(name: &str) -> Result<NodeId, JoinError> {
+    NodeId::new(name).map_err(|error| JoinError::Name {
+        name: name.into(),
+        error,
+    })
+}
+
+fn peer_name(name: &str) -> Result<NodeName, JoinError> {
+    checked(name)?;
+    NodeName::new(name).map_err(|error| JoinError::NodeName {
+        name: name.into(),
+        error,
+    })
+}
+
+impl fmt::Debug for Builder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Builder")
+            .field("cluster", &self.cluster)
+            .field("types", &self.types)
+            .field("settings", &self.settings)
+            .field("peers", &self.peers)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,94 @@
+//! Nodes that come and go, as processes are told.
+
+use crate::id::{Incarnation, NodeId};
+use crate::session::End;
+use ganger_sched::Recipient;
+use ganger_sync::sync::{Mutex, lock};
+use std::collections::BTreeMap;
+
+/// A node has come or gone: see [`Cluster::watch_nodes`](crate::Cluster::watch_nodes).
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum NodeChange {
+    /// A session with the node is up.
+    Up {
+        /// The node.
+        node: NodeId,
+        /// Its run.
+        incarnation: Incarnation,
+    },
+    /// The session with the node has ended. All monitors and links across it have been told, or are
+    /// told now, with `NoConnection`.
+    Down {
+        /// The node.
+        node: NodeId,
+        /// Its run.
+        incarnation: Incarnation,
+        /// Why the session has ended.
+        why: End,
+        /// How many messages and requests to the node are not known to have arrived.
+        undelivered: u64,
+    },
+}
+
+/// The connected nodes, and the processes to be told of changes.
+#[derive(Default)]
+pub(crate) struct Watchers(Mutex<State>);
+
+#[derive(Default)]
+struct State {
+    up: BTreeMap<NodeId, Incarnation>,
+    watchers: Vec<Recipient<NodeChange>>,
+}
+
+impl Watchers {
+    pub(crate) fn nodes(&self) -> Vec<(NodeId, Incarnation)> {
+        let state = lock(&self.0);
+        state
+            .up
+            .iter()
+            .map(|(node, it)| (node.clone(), *it))
+            .collect()
+    }
+
+    /// Tells the watcher of the nodes that are up, and then of each change.
+    pub(crate) fn add(&self, watcher: Recipient<NodeChange>) {
+        // Under the lock, so that the snapshot is before all changes. No limit of a mailbox refuses
+        // a system event, and the call never blocks.
+        let mut state = lock(&self.0);
+        let mut snapshot = state.up.iter().map(|(node, incarnation)| NodeChange::Up {
+            node: node.clone(),
+            incarnation: *incarnation,
+        });
+        if snapshot.all(|change| watcher.send_system(change).is_ok()) {
+            state.watchers.push(watcher);
+        }
+    }
+
+    pub(crate) fn up(&self, node: &NodeId, incarnation: Incarnation) {
+        let mut state = lock(&self.0);
+        state.up.insert(node.clone(), incarnation);
+        let node = node.clone();
+        state.tell(&NodeChange::Up { node, incarnation });
+    }
+
+    pub(crate) fn down(&self, node: &NodeId, why: End, undelivered: u64) {
+        let mut state = lock(&self.0);
+        let Some(incarnation) = state.up.remove(node) else {
+            return;
+        };
+        let node = node.clone();
+        state.tell(&NodeChange::Down {
+            node,
+            incarnation,
+            why,
+            undelivered,
+        });
+    }
+}
+
+impl State {
+    fn tell(&mut self, change: &NodeChange) {
+        (self.watchers).retain(|watcher| watcher.send_system(change.clone()).is_ok());
+    }
+}

@@ -1,0 +1,162 @@
+//! A node, as the program sees it.
+
+use super::builder::Builder;
+use super::changes::NodeChange;
+use super::core::Core;
+use super::requests::Request;
+use super::warden::Leaving;
+use crate::id::{Incarnation, NodeId};
+use crate::session::Stats;
+use ganger_proc_api::{BoxError, NodeName, Pid, Reply};
+use ganger_sched::{Call, Recipient};
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A scheduler as a node of a cluster. A clone is the same node, and none keeps the scheduler.
+///
+/// Processes need nothing of it: they send to PIDs of any node, monitor, link, cancel and
+/// terminate, as on one.
+///
+/// ```
+/// use ganger_cluster::{Cluster, Twin};
+/// use ganger_proc_api::{Actor, BoxError, Context, Envelope, StepOutput, StepResult};
+/// use ganger_sched::Scheduler;
+///
+/// struct Sum(u64);
+/// impl Actor for Sum {
+///     type Message = u64;
+///     fn receive(&mut self, _: &Context, number: u64, out: &mut StepOutput) -> StepResult {
+///         self.0 += number;
+///         if self.0 == 42 {
+///             out.done(self.0);
+///         }
+///         Ok(())
+///     }
+/// }
+///
+/// // Two nodes of one program: a twin carries between them. Other engines carry over networks.
+/// let twin = Twin::new(1);
+/// let _clock = twin.run();
+/// let [alpha, beta] = ["alpha", "beta"].map(|node| Scheduler::builder().node(node).start());
+/// let (alpha, beta) = (alpha?, beta?);
+/// Cluster::builder().cluster("shop").cookie("secret").engine(twin.port()).join(&alpha)?;
+/// Cluster::builder().cluster("shop").cookie("secret").engine(twin.port()).join(&beta)?;
+///
+/// let sum = beta.spawn(Sum(0))?;
+/// let pid = beta.absolute(sum.pid()); // {beta@main|…}, as other nodes know it
+/// alpha.send(Envelope::new(None, pid, "add", 40_u64))?;
+/// alpha.send(Envelope::new(None, pid, "add", 2_u64))?;
+/// assert_eq!(sum.wait().into_result()?.as_u64(), Some(42));
+/// # Ok::<(), BoxError>(())
+/// ```
+#[derive(Clone)]
+pub struct Cluster {
+    core: Arc<Core>,
+    leaving: Arc<Leaving>,
+}
+
+impl Cluster {
+    /// Begins to make a scheduler a node.
+    pub fn builder() -> Builder {
+        Builder::new()
+    }
+
+    pub(super) fn new(core: Arc<Core>, leaving: Arc<Leaving>) -> Self {
+        Self { core, leaving }
+    }
+
+    /// The name of the node.
+    #[must_use]
+    pub fn name(&self) -> NodeName {
+        self.core.base.node
+    }
+
+    /// The run of the node.
+    #[must_use]
+    pub fn incarnation(&self) -> Incarnation {
+        self.core.base.halves.incarnation()
+    }
+
+    /// The nodes with a session at the moment, in the order of their names, without this node.
+    #[must_use]
+    pub fn nodes(&self) -> Vec<(NodeId, Incarnation)> {
+        self.core.base.watchers.nodes()
+    }
+
+    /// Tells the process of each node that is connected, and then of each that comes or goes. It gets
+    /// control messages, which no limit of its mailbox refuses.
+    pub fn watch_nodes(&self, watcher: Recipient<NodeChange>) {
+        self.core.base.watchers.add(watcher);
+    }
+
+    /// Asks for a session with a node, unless there is one. False: the node leaves, is this node,
+    /// or is one too many.
+    pub fn connect(&self, node: NodeName) -> bool {
+        let peer = self.core.reach(node);
+        peer.inspect(|peer| peer.open()).is_some()
+    }
+
+    /// Asks a node for its process with this name. Without a connection the answer is
+    /// `Ended(NoConnection)`.
+    ///
+    /// ```no_run
+    /// # use ganger_cluster::Cluster;
+    /// # use ganger_proc_api::{BoxError, NodeName};
+    /// # use std::time::Duration;
+    /// # fn find(node: &Cluster) -> Result<(), BoxError> {
+    /// let beta = NodeName::new("beta")?;
+    /// let echo = node.whereis(beta, "echo").wait_timeout(Duration::from_secs(1))?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use = "a call asks when a step, a task or a thread takes it"]
+    pub fn whereis(&self, node: NodeName, name: &str) -> Call<Option<Pid>> {
+        let (core, name) = (Arc::clone(&self.core), Arc::<str>::from(name));
+        Call::by(move |reply: Reply<Option<Pid>>| {
+            let Some(peer) = core.reach(node) else {
+                return Err(Box::new(NoNode(node)) as BoxError);
+            };
+            peer.with(|state, now| {
+                if state.is_closed() {
+                    return Err(Box::new(NoNode(node)) as BoxError);
+                }
+                let number = state.tables.names.insert(reply);
+                state.request(Request::Whereis { number, name }, peer.places, now);
+                Ok(())
+            })
+        })
+    }
+
+    /// Figures of the session with a node, if the node is known.
+    #[must_use]
+    pub fn stats(&self, node: NodeName) -> Option<Stats> {
+        let peer = self.core.find(node)?;
+        Some(peer.look(|state| state.session().stats()))
+    }
+
+    /// Has the node leave the cluster. Messages are refused from now on; those that were accepted
+    /// are carried, for as long as `within`. Then each peer is told. Returns at once.
+    pub fn leave(&self, within: Duration) {
+        self.core.close();
+        for peer in self.core.all() {
+            peer.close_for_senders();
+        }
+        self.leaving.begin(within);
+    }
+}
+
+/// The question was not asked.
+#[derive(Debug, thiserror::Error)]
+#[error("there is no connection to the node {0}")]
+struct NoNode(NodeName);
+
+impl fmt::Debug for Cluster {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Cluster")
+            .field("name", &self.name())
+            .field("incarnation", &self.incarnation())
+            .field("nodes", &self.nodes())
+            .finish()
+    }
+}

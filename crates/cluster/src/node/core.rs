@@ -1,0 +1,85 @@
+//! The peers of a node.
+
+use super::base::Base;
+use super::link::Link;
+use super::peer::Peer;
+use super::places::Places;
+use crate::id::NodeId;
+use ganger_proc_api::NodeName;
+use std::collections::BTreeMap;
+use std::sync::{Arc, PoisonError, RwLock};
+
+/// The most peers. A node of this name table that is full refuses sends to further nodes.
+const MAX_PEERS: usize = 1024;
+
+pub(crate) struct Core {
+    pub(crate) base: Arc<Base>,
+    peers: RwLock<Peers>,
+}
+
+#[derive(Default)]
+struct Peers {
+    by_name: BTreeMap<NodeName, Arc<Peer>>,
+    is_closed: bool,
+}
+
+impl Core {
+    pub(crate) fn new(base: Base) -> Self {
+        Self {
+            base: Arc::new(base),
+            peers: RwLock::default(),
+        }
+    }
+
+    pub(crate) fn find(&self, node: NodeName) -> Option<Arc<Peer>> {
+        let peers = self.peers.read().unwrap_or_else(PoisonError::into_inner);
+        peers.by_name.get(&node).cloned()
+    }
+
+    pub(crate) fn all(&self) -> Vec<Arc<Peer>> {
+        let peers = self.peers.read().unwrap_or_else(PoisonError::into_inner);
+        peers.by_name.values().cloned().collect()
+    }
+
+    /// The peer of this name, which is made if there is none. `None`: the node leaves, it is the
+    /// node itself, or there are too many.
+    pub(crate) fn reach(&self, node: NodeName) -> Option<Arc<Peer>> {
+        if let Some(found) = self.find(node) {
+            return Some(found);
+        }
+        let scheduler = self.base.scheduler.upgrade()?;
+        let id = NodeId::new(node.as_str()).ok()?;
+        let places = Places {
+            own: self.base.node,
+            peer: node,
+        };
+        let mut peers = self.peers.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some(found) = peers.by_name.get(&node) {
+            return Some(Arc::clone(found));
+        }
+        if peers.is_closed || node == self.base.node || peers.by_name.len() >= MAX_PEERS {
+            return None;
+        }
+        let peer = Arc::new(Peer::new(Arc::clone(&self.base), id, places));
+        peers.by_name.insert(node, Arc::clone(&peer));
+        // Without the lock: hooks of users run at the start of a process.
+        drop(peers);
+        let label = format!("link to {node}");
+        let started = scheduler
+            .spawner()
+            .labelled(label)
+            .spawn(Link::new(Arc::clone(&peer)));
+        if started.is_err() {
+            let mut peers = self.peers.write().unwrap_or_else(PoisonError::into_inner);
+            peers.by_name.remove(&node);
+            return None;
+        }
+        Some(peer)
+    }
+
+    /// Lets no further peers be made.
+    pub(crate) fn close(&self) {
+        let mut peers = self.peers.write().unwrap_or_else(PoisonError::into_inner);
+        peers.is_closed = true;
+    }
+}

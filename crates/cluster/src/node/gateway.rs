@@ -1,0 +1,193 @@
+//! The ends of the node in the scheduler and its router: messages, monitors, links and requests for
+//! processes of other nodes.
+
+use super::core::Core;
+use super::requests::Request;
+use super::types::EncodeError;
+use super::values::Encoded;
+use crate::id::Lane;
+use ganger_link::RemoteLinks as _;
+use ganger_proc_api::{
+    CancelReason, Envelope, EnvelopeReceiver, ExitCause, NodeName, NotFound, Pid, SendError,
+    SendErrorKind, TypeName,
+};
+use ganger_sched::{ExitAction, ExitKey, Remote, RemoteLink};
+use std::sync::Arc;
+use std::task::Waker;
+
+pub(crate) struct Gateway(pub(crate) Arc<Core>);
+
+impl Gateway {
+    /// The node of a PID, unless it is of this node.
+    fn node_of(&self, pid: Pid) -> Option<NodeName> {
+        pid.node().filter(|node| *node != self.0.base.node)
+    }
+
+    fn pass(&self, lane: Lane, mut envelope: Envelope) -> Result<(), SendError> {
+        let refuse = |kind, envelope| Err(SendError::new(kind, envelope));
+        let Some(node) = self.node_of(envelope.target) else {
+            return refuse(SendErrorKind::HostNotFound, envelope);
+        };
+        let Some(peer) = self.0.reach(node) else {
+            return refuse(SendErrorKind::NoConnection, envelope);
+        };
+        let payloads = std::mem::take(&mut envelope.message.payloads);
+        let encoded = match Encoded::new(&self.0.base.types, payloads) {
+            Ok((encoded, payloads)) => {
+                envelope.message.payloads = payloads;
+                encoded
+            }
+            Err((why, payloads)) => {
+                envelope.message.payloads = payloads;
+                let kind = match why {
+                    EncodeError::NoCodec(name) => SendErrorKind::NoCodec(TypeName::new(name)),
+                    EncodeError::TooLarge => SendErrorKind::TooLarge,
+                };
+                return refuse(kind, envelope);
+            }
+        };
+        match peer.send(lane, &envelope, &encoded) {
+            Ok(()) => Ok(()),
+            Err(kind) => refuse(kind, envelope),
+        }
+    }
+
+    /// Passes a request on, if there is a peer for it.
+    fn ask(&self, pid: Pid, request: Request) -> Result<(), NotFound> {
+        let peer = self.node_of(pid).and_then(|node| self.0.reach(node));
+        let is_asked = peer.is_some_and(|peer| peer.request(request));
+        is_asked.then_some(()).ok_or(NotFound { pid })
+    }
+
+    fn signal_here(&self, link: RemoteLink, cause: ExitCause) {
+        if let Some(scheduler) = self.0.base.scheduler.upgrade() {
+            scheduler.signal_arrived(link, cause);
+        }
+    }
+}
+
+impl EnvelopeReceiver for Gateway {
+    fn send(&self, envelope: Envelope) -> Result<(), SendError> {
+        self.pass(Lane::Data, envelope)
+    }
+
+    fn send_control(&self, envelope: Envelope) -> Result<(), SendError> {
+        self.pass(Lane::Control, envelope)
+    }
+
+    fn room(&self, target: Pid, waker: Waker) -> bool {
+        let peer = self.node_of(target).and_then(|node| self.0.find(node));
+        match peer {
+            Some(peer) => peer.room(waker),
+            None => waker.wake(),
+        }
+        true
+    }
+}
+
+impl Remote for Gateway {
+    fn add_exit_action(&self, process: Pid, action: Box<dyn ExitAction>) {
+        let Some(node) = self.node_of(process) else {
+            return tell(process, action, &ExitCause::NotFound);
+        };
+        let Some(peer) = self.0.reach(node) else {
+            return tell(process, action, &ExitCause::NoConnection);
+        };
+        let in_order = action.is_in_order();
+        let refused = peer.with(|state, now| {
+            if state.is_closed() {
+                return Some(action);
+            }
+            let number = state.tables.watches.insert(process, action);
+            let request = Request::Monitor {
+                number,
+                pid: process,
+                in_order,
+            };
+            state.request(request, peer.places, now);
+            None
+        });
+        if let Some(action) = refused {
+            tell(process, action, &ExitCause::NoConnection);
+        }
+    }
+
+    fn remove_exit_actions(&self, process: Pid, key: ExitKey) {
+        let Some(peer) = self.node_of(process).and_then(|node| self.0.find(node)) else {
+            return;
+        };
+        let taken = peer.with(|state, now| {
+            let taken = state.tables.watches.remove_keyed(process, key);
+            for (number, _) in &taken {
+                let number = *number;
+                state.request(Request::Demonitor { number }, peer.places, now);
+            }
+            taken
+        });
+        // Without the lock.
+        drop(taken);
+    }
+
+    fn cancel(&self, process: Pid, reason: CancelReason) -> Result<(), NotFound> {
+        self.ask(process, Request::Cancel(process, reason))
+    }
+
+    fn terminate(&self, process: Pid) -> Result<(), NotFound> {
+        self.ask(process, Request::Terminate(process))
+    }
+
+    fn link(&self, link: RemoteLink) {
+        let Some(node) = self.node_of(link.peer) else {
+            return self.signal_here(link, ExitCause::NotFound);
+        };
+        let is_asked = self.0.reach(node).is_some_and(|peer| {
+            peer.with(|state, now| {
+                let is_open = !state.is_closed();
+                if is_open {
+                    state.tables.links.insert(link);
+                    state.request(Request::Link(link), peer.places, now);
+                }
+                is_open
+            })
+        });
+        if !is_asked {
+            self.signal_here(link, ExitCause::NoConnection);
+        }
+    }
+
+    fn unlink(&self, link: RemoteLink) {
+        self.over(link, Request::Unlink(link));
+    }
+
+    fn signal(&self, link: RemoteLink, cause: ExitCause) {
+        self.over(link, Request::Signal(link, cause));
+    }
+
+    fn exit(&self, target: Pid, from: Pid, cause: ExitCause) -> Result<(), NotFound> {
+        let request = Request::ExitSignal {
+            target,
+            from,
+            cause,
+        };
+        self.ask(target, request)
+    }
+}
+
+impl Gateway {
+    /// The link is over at this side. A link that its session has taken along is over at the other.
+    fn over(&self, link: RemoteLink, request: Request) {
+        let Some(peer) = self.node_of(link.peer).and_then(|node| self.0.find(node)) else {
+            return;
+        };
+        peer.with(|state, now| {
+            if state.tables.links.remove(&link) {
+                state.request(request, peer.places, now);
+            }
+        });
+    }
+}
+
+fn tell(process: Pid, mut action: Box<dyn ExitAction>, cause: &ExitCause) {
+    action.release(process);
+    action.tell(process, cause);
+}

@@ -1,0 +1,431 @@
+//! The link to a peer: a process that reads what the peer sends, and keeps the session's time.
+//!
+//! Senders do without it (`peer.rs`). A stop of the scheduler leaves it alone until what it carries
+//! has gone: the node's own process (`warden.rs`) closes it.
+
+use super::base::Base;
+use super::parked::{Cost, Parked};
+use super::peer::{Happened, Over, Peer};
+use super::requests::{Request, op};
+use super::streams::Assembly;
+use super::types::MAX_MESSAGE;
+use super::values::Decoder;
+use super::watch;
+use crate::id::{Half, Lane};
+use crate::session::End;
+use crate::wire::{Known, Message, Messages, ReadError, Reader};
+use bytes::Bytes;
+use ganger_link::RemoteLinks as _;
+use ganger_proc_api::{
+    BoxError, CommandError, Context, Envelope, Event, Events, ExitCause, Instant, Payloads, Pid,
+    Process, SendError, SendErrorKind, StepOutput, StepResult, Tag,
+};
+use ganger_sched::internal::{AddressInternals as _, ContextInternals as _};
+use ganger_sched::{DeadLetter, DeadReason, ExitAction, Handle, RemoteLink};
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::task::Waker;
+
+const TIMER: Tag = 1;
+
+/// The most calls of the engine that a step handles.
+const PORTION: usize = 64;
+
+/// The most notices that a step tells.
+const NOTICES: usize = 1024;
+
+/// A lane's state at its receiver, for as long as the session lasts.
+#[derive(Default)]
+struct Incoming {
+    known: Known,
+    large: Assembly,
+}
+
+/// Notices to be told, a portion in a step.
+enum Notice {
+    Exit(Pid, Box<dyn ExitAction>),
+    Link(RemoteLink),
+    /// Behind the others.
+    Down(End, u64),
+}
+
+pub(crate) struct Link {
+    peer: Arc<Peer>,
+    decoder: Decoder,
+    incoming: [Incoming; 2],
+    parked: Parked,
+    happened: VecDeque<Happened>,
+    notices: VecDeque<Notice>,
+    /// When the timer fires.
+    armed: Option<Instant>,
+    waker: Option<Waker>,
+    consumed: Vec<(Half, usize)>,
+    /// The credit of chunks, while too many large messages wait.
+    withheld: Vec<Cost>,
+}
+
+impl Link {
+    pub(crate) fn new(peer: Arc<Peer>) -> Self {
+        let decoder = Decoder::new(peer.places);
+        Self {
+            peer,
+            decoder,
+            incoming: Default::default(),
+            parked: Parked::default(),
+            happened: VecDeque::new(),
+            notices: VecDeque::new(),
+            armed: None,
+            waker: None,
+            consumed: Vec::new(),
+            withheld: Vec::new(),
+        }
+    }
+
+    /// Handles what has come. True: more is there.
+    fn run(&mut self, scheduler: &Handle) -> bool {
+        self.deliver_parked(scheduler);
+        let (happened, has_more) = self.peer.turn(PORTION);
+        self.happened.extend(happened);
+        let mut told = 0;
+        loop {
+            while told < NOTICES
+                && let Some(notice) = self.notices.pop_front()
+            {
+                self.tell(scheduler, notice);
+                told += 1;
+            }
+            // All notices of an end come before what is after it.
+            if !self.notices.is_empty() {
+                return true;
+            }
+            let Some(happened) = self.happened.pop_front() else {
+                return has_more;
+            };
+            self.handle(scheduler, happened);
+        }
+    }
+
+    fn handle(&mut self, scheduler: &Handle, happened: Happened) {
+        match happened {
+            Happened::Up(incarnation) => {
+                self.incoming = Default::default();
+                self.peer.base.watchers.up(&self.peer.id, incarnation);
+            }
+            Happened::Received(half, lane, messages) => {
+                self.receive(scheduler, half, lane, messages);
+            }
+            Happened::Ended(over) => self.ended(scheduler, *over),
+            Happened::Refused(why) => {
+                let (node, peer) = (self.peer.places.own, &self.peer.id);
+                tracing::warn!(target: "ganger::cluster", %node, %peer, "{why}");
+            }
+        }
+    }
+
+    fn ended(&mut self, scheduler: &Handle, over: Over) {
+        self.incoming = Default::default();
+        let unsent = over.undelivered.unsent.iter();
+        let unsent: u64 = unsent.map(|(_, messages)| messages.len() as u64).sum();
+        let undelivered = over.undelivered.unacknowledged + unsent + over.beside;
+        watch::forget(&self.peer, scheduler, over.left.watched);
+        let exits = over.left.watches.into_iter();
+        self.notices
+            .extend(exits.map(|(pid, action)| Notice::Exit(pid, action)));
+        self.notices
+            .extend(over.left.links.into_iter().map(Notice::Link));
+        for question in over.left.names {
+            question.untyped().finish(Err(no_connection()));
+        }
+        self.notices.push_back(Notice::Down(over.why, undelivered));
+    }
+
+    fn tell(&self, scheduler: &Handle, notice: Notice) {
+        match notice {
+            Notice::Exit(pid, action) => tell_exit(pid, action, &ExitCause::NoConnection),
+            Notice::Link(link) => scheduler.signal_arrived(link, ExitCause::NoConnection),
+            Notice::Down(why, undelivered) => {
+                self.peer
+                    .base
+                    .watchers
+                    .down(&self.peer.id, why, undelivered);
+            }
+        }
+    }
+
+    fn receive(&mut self, scheduler: &Handle, half: Half, lane: Lane, messages: Messages) {
+        for Message { op, body, cost } in messages {
+            let cost = Cost::Credit(half, cost);
+            // The credit of a chunk comes back before its message is whole, which needs it.
+            if op == op::CHUNK && self.parked.large() > MAX_MESSAGE {
+                self.withheld.push(cost);
+            } else if op != op::MESSAGE {
+                self.give_back(lane, cost);
+            }
+            if let Err(why) = self.read(scheduler, (half, lane), op, body, cost) {
+                self.peer.fail(half, why);
+                return;
+            }
+        }
+    }
+
+    fn give_back(&mut self, lane: Lane, cost: Cost) {
+        if let (Lane::Data, Cost::Credit(half, cost)) = (lane, cost) {
+            self.consumed.push((half, cost));
+        }
+    }
+
+    fn read(
+        &mut self,
+        scheduler: &Handle,
+        (half, lane): (Half, Lane),
+        op: u8,
+        body: Bytes,
+        cost: Cost,
+    ) -> Result<(), ReadError> {
+        let incoming = &mut self.incoming[lane.index()];
+        let mut reader = Reader::new(body);
+        match op {
+            op::MESSAGE => {
+                let types = &self.peer.base.types;
+                let envelope = self
+                    .decoder
+                    .message(&mut reader, &mut incoming.known, types)?;
+                self.deliver(scheduler, lane, envelope, cost);
+            }
+            op::CHUNK => {
+                if let Some((op, whole)) = incoming.large.take(reader, 2 * MAX_MESSAGE)? {
+                    if op == op::CHUNK {
+                        return Err(ReadError::Short);
+                    }
+                    let cost = Cost::Large(whole.len());
+                    // Its texts are inline, so a table of its own will do.
+                    self.read(scheduler, (half, lane), op, whole, cost)?;
+                }
+            }
+            _ => {
+                let (known, places) = (&mut incoming.known, self.peer.places);
+                let request = Request::read(op, lane, &mut reader, known, places)?;
+                self.serve(scheduler, half, request);
+            }
+        }
+        Ok(())
+    }
+
+    /// Passes a message to its process. A message for a full mailbox waits.
+    fn deliver(&mut self, scheduler: &Handle, lane: Lane, envelope: Envelope, cost: Cost) {
+        if lane == Lane::Control {
+            if let Err(refused) = scheduler.send_control(envelope) {
+                refuse(scheduler, refused);
+            }
+            return;
+        }
+        let is_behind = self.parked.has(envelope.target);
+        let sent = if is_behind {
+            Err(SendError::new(SendErrorKind::Full, envelope))
+        } else {
+            scheduler.send(envelope)
+        };
+        match sent {
+            Err(refused) if refused.kind == SendErrorKind::Full => {
+                if let Some(waker) = &self.waker {
+                    let waiting = (refused.into_envelope(), cost);
+                    self.parked.push(scheduler, waker, waiting);
+                }
+            }
+            sent => {
+                self.give_back(lane, cost);
+                if let Err(refused) = sent {
+                    refuse(scheduler, refused);
+                }
+            }
+        }
+    }
+
+    fn deliver_parked(&mut self, scheduler: &Handle) {
+        let mut done = Vec::new();
+        self.parked.poll(scheduler, |cost, result| {
+            done.push(cost);
+            if let Err(refused) = result {
+                refuse(scheduler, refused);
+            }
+        });
+        if self.parked.large() <= MAX_MESSAGE {
+            done.append(&mut self.withheld);
+        }
+        for cost in done {
+            self.give_back(Lane::Data, cost);
+        }
+    }
+
+    /// Does what the peer asks for.
+    fn serve(&mut self, scheduler: &Handle, half: Half, request: Request) {
+        match request {
+            Request::Monitor {
+                number,
+                pid,
+                in_order,
+            } => watch::begin(&self.peer, scheduler, half, (number, pid, in_order)),
+            Request::Demonitor { number } => watch::end(&self.peer, scheduler, number),
+            Request::Exit { number, cause, .. } => {
+                let watch = self.peer.look(|state| state.tables.watches.remove(number));
+                if let Some((pid, action)) = watch {
+                    tell_exit(pid, action, &cause);
+                }
+            }
+            Request::Link(link) => {
+                let is_current = self.peer.look(|state| {
+                    let is_current = state.session().session() == Some(half);
+                    if is_current {
+                        state.tables.links.insert(link);
+                    }
+                    is_current
+                });
+                if is_current {
+                    scheduler.link_arrived(link);
+                }
+            }
+            Request::Unlink(link) => {
+                self.peer.look(|state| state.tables.links.remove(&link));
+                scheduler.unlink_arrived(link);
+            }
+            Request::Signal(link, cause) => {
+                self.peer.look(|state| state.tables.links.remove(&link));
+                scheduler.signal_arrived(link, cause);
+            }
+            Request::ExitSignal {
+                target,
+                from,
+                cause,
+            } => {
+                let _gone = scheduler.exit_arrived(target, from, cause);
+            }
+            Request::Cancel(pid, reason) if scheduler.is_local(pid) => {
+                let _gone = scheduler.cancel(pid, reason);
+            }
+            Request::Terminate(pid) if scheduler.is_local(pid) => {
+                let _gone = scheduler.terminate(pid);
+            }
+            Request::Cancel(..) | Request::Terminate(_) => {}
+            Request::Whereis { number, name } => {
+                let pid = scheduler
+                    .whereis(&name)
+                    .filter(|pid| scheduler.is_local(*pid));
+                self.peer.answer(half, Request::Found { number, pid });
+            }
+            Request::Found { number, pid } => {
+                let question = self.peer.look(|state| state.tables.names.remove(number));
+                if let Some(question) = question {
+                    question.complete(pid);
+                }
+            }
+        }
+    }
+
+    fn arm(&mut self, at: Option<Instant>, out: &mut StepOutput) {
+        let now = Base::now();
+        match at {
+            Some(at) if self.armed.is_none_or(|armed| at < armed) => {
+                if self.armed.is_some() {
+                    out.cancel(TIMER);
+                }
+                self.armed = Some(at);
+                out.sleep(at.since(now), TIMER);
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Process for Link {
+    fn init(&mut self, ctx: &Context, _: &str, _: Payloads) -> Result<(), BoxError> {
+        if let Some(own) = ctx.known_address::<ganger_proc_api::Message>() {
+            own.leave_shutdown_to_caller();
+        }
+        self.waker = Some(ctx.waker());
+        self.peer.driven_by(ctx.waker());
+        Ok(())
+    }
+
+    fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
+        for event in events {
+            match event {
+                Event::Completion(_) => self.armed = None,
+                // Only a stop's deadline ends it before it is closed.
+                Event::Cancel(_) => out.defer_cancel(),
+                _ => {}
+            }
+        }
+        let Some(scheduler) = self.peer.base.scheduler.upgrade() else {
+            out.done(());
+            return Ok(());
+        };
+        let has_more = self.run(&scheduler);
+        let at = self.peer.settle(&self.consumed);
+        self.consumed.clear();
+        if self.peer.is_over() && !has_more {
+            out.done(());
+        } else if has_more {
+            out.yield_now();
+        } else {
+            self.arm(at, out);
+        }
+        Ok(())
+    }
+}
+
+/// Nothing carries messages any more, whatever the reason. What waits learns it.
+impl Drop for Link {
+    fn drop(&mut self) {
+        let left = self.peer.abandon();
+        let Some(scheduler) = self.peer.base.scheduler.upgrade() else {
+            return;
+        };
+        let (happened, _) = self.peer.turn(0);
+        for happened in std::mem::take(&mut self.happened)
+            .into_iter()
+            .chain(happened)
+        {
+            if let Happened::Ended(over) = happened {
+                self.ended(&scheduler, *over);
+            }
+        }
+        let exits = left.watches.into_iter();
+        self.notices
+            .extend(exits.map(|(pid, action)| Notice::Exit(pid, action)));
+        self.notices
+            .extend(left.links.into_iter().map(Notice::Link));
+        watch::forget(&self.peer, &scheduler, left.watched);
+        while let Some(notice) = self.notices.pop_front() {
+            self.tell(&scheduler, notice);
+        }
+        for question in left.names {
+            question.untyped().finish(Err(no_connection()));
+        }
+        self.peer.base.watchers.down(&self.peer.id, End::Closed, 0);
+    }
+}
+
+fn no_connection() -> CommandError {
+    CommandError::Ended(ExitCause::NoConnection)
+}
+
+/// Tells the watcher of an end. Its code must not end the link.
+fn tell_exit(pid: Pid, mut action: Box<dyn ExitAction>, cause: &ExitCause) {
+    let told = catch_unwind(AssertUnwindSafe(|| {
+        action.release(pid);
+        action.tell(pid, cause);
+    }));
+    if told.is_err() {
+        tracing::error!(target: "ganger::cluster", %pid, "the watcher of a process has panicked");
+    }
+}
+
+/// A message has come for a process that does not take it.
+fn refuse(scheduler: &Handle, refused: SendError) {
+    let reason = DeadReason::of_late(&refused.kind);
+    let Envelope { target, message } = refused.into_envelope();
+    let at = scheduler.now();
+    let letter = DeadLetter::new(reason, message.source, target, message.topic, at);
+    scheduler.tell_of_dead_letter(&letter);
+}

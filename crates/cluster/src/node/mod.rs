@@ -1,0 +1,38 @@
+//! A scheduler as a node: its processes reach those of other nodes by their PIDs.
+//!
+//! **Problem.** A message, a monitor, a link, a name must mean the same between nodes as within one;
+//! what can't be the same, a lost connection, must be said.
+//!
+//! **Parts.** The *gateway* is what the scheduler and its router know. Each peer has a *session* behind
+//! a lock, which senders use in their own threads, and a *link*, a process that reads what the peer
+//! sends. The *warden* is the process that lets the links end in time. *Tables* keep what waits for
+//! an answer, and are told as a whole when the session ends.
+//!
+//! It may import the session, the engine and the wire, and nothing of it knows an engine.
+
+mod base;
+mod builder;
+mod causes;
+mod changes;
+mod cluster;
+mod cookie;
+mod core;
+mod gateway;
+mod link;
+mod parked;
+mod peer;
+mod places;
+mod requests;
+mod sink;
+mod start;
+mod streams;
+mod tables;
+mod types;
+mod values;
+mod warden;
+mod watch;
+
+pub use builder::{Builder, JoinError};
+pub use changes::NodeChange;
+pub use cluster::Cluster;
+pub use types::{Foreign, MAX_MESSAGE, TypeTaken, Types};

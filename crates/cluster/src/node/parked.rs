@@ -1,0 +1,132 @@
+//! Messages for full mailboxes.
+//!
+//! **Problem.** A message has come, and the mailbox of its process is full. Others behind it, for
+//! other processes, must go on, and no message of the process may pass it.
+//!
+//! **Protocol.** The message waits here, with its credit, as a sender waits for room. Later messages
+//! for its process wait behind it. The credit that the peer has bounds all of them: without credit
+//! the peer's data lane waits, and control goes on. Large messages have given their credit back, so
+//! the link gives none for further chunks while too many bytes of them wait here.
+
+use crate::id::Half;
+use ganger_proc_api::{Envelope, Pid, SendError};
+use ganger_sched::{Handle, SendAsync};
+use ganger_sync::sync::{Mutex, lock};
+use std::collections::{HashMap, VecDeque};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+
+/// The cost of a message that waits.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Cost {
+    /// Of a message in a frame: its credit.
+    Credit(Half, usize),
+    /// Of a large message, whose credit has been given back: its length.
+    Large(usize),
+}
+
+type Waiting = (Envelope, Cost);
+
+struct Line {
+    /// The first, which waits for room in the mailbox.
+    first: SendAsync,
+    cost: Cost,
+    rest: VecDeque<Waiting>,
+    waker: Waker,
+}
+
+/// The processes whose mailboxes have room now.
+type Ready = Arc<Mutex<Vec<Pid>>>;
+
+struct HasRoom {
+    pid: Pid,
+    ready: Ready,
+    link: Waker,
+}
+
+impl Wake for HasRoom {
+    fn wake(self: Arc<Self>) {
+        lock(&self.ready).push(self.pid);
+        self.link.wake_by_ref();
+    }
+}
+
+#[derive(Default)]
+pub(crate) struct Parked {
+    lines: HashMap<Pid, Line>,
+    ready: Ready,
+    large: usize,
+}
+
+impl Parked {
+    /// How many bytes of large messages wait.
+    pub(crate) fn large(&self) -> usize {
+        self.large
+    }
+
+    /// Whether messages for the process wait.
+    pub(crate) fn has(&self, pid: Pid) -> bool {
+        self.lines.contains_key(&pid)
+    }
+
+    /// Has a message wait behind those for its process.
+    pub(crate) fn push(&mut self, scheduler: &Handle, link: &Waker, waiting: Waiting) {
+        let (envelope, cost) = waiting;
+        let pid = envelope.target;
+        if let Cost::Large(length) = cost {
+            self.large += length;
+        }
+        if let Some(line) = self.lines.get_mut(&pid) {
+            return line.rest.push_back((envelope, cost));
+        }
+        let waker = Waker::from(Arc::new(HasRoom {
+            pid,
+            ready: Arc::clone(&self.ready),
+            link: link.clone(),
+        }));
+        let line = Line {
+            first: scheduler.send_async(envelope),
+            cost,
+            rest: VecDeque::new(),
+            waker,
+        };
+        self.lines.insert(pid, line);
+        lock(&self.ready).push(pid);
+    }
+
+    /// Delivers to the mailboxes that have room. `done` gets each message's cost, and the refusal if
+    /// there is one.
+    pub(crate) fn poll(
+        &mut self,
+        scheduler: &Handle,
+        mut done: impl FnMut(Cost, Result<(), SendError>),
+    ) {
+        let ready = std::mem::take(&mut *lock(&self.ready));
+        for pid in ready {
+            let Some(line) = self.lines.get_mut(&pid) else {
+                continue;
+            };
+            let is_over = loop {
+                let mut context = Context::from_waker(&line.waker);
+                match Pin::new(&mut line.first).poll(&mut context) {
+                    Poll::Pending => break false,
+                    Poll::Ready(result) => {
+                        if let Cost::Large(length) = line.cost {
+                            self.large -= length;
+                        }
+                        done(line.cost, result);
+                    }
+                }
+                let Some((envelope, cost)) = line.rest.pop_front() else {
+                    break true;
+                };
+                line.first = scheduler.send_async(envelope);
+                line.cost = cost;
+            };
+            if is_over {
+                self.lines.remove(&pid);
+            }
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! What waits for a peer's answer, for as long as its session lasts.
+
+use ganger_proc_api::{Pid, Reply};
+use ganger_sched::{ExitAction, ExitKey, RemoteLink};
+use std::collections::{HashMap, HashSet};
+
+/// The watched processes of the peer. An entry leaves once: by the end, by the watcher, or with the
+/// session.
+#[derive(Default)]
+pub(crate) struct Watches {
+    last: u64,
+    by_number: HashMap<u64, (Pid, Box<dyn ExitAction>)>,
+    by_key: HashMap<(Pid, ExitKey), Vec<u64>>,
+}
+
+impl Watches {
+    /// Returns the number of the new entry.
+    pub(crate) fn insert(&mut self, process: Pid, action: Box<dyn ExitAction>) -> u64 {
+        self.last += 1;
+        if let Some(key) = action.key() {
+            let numbers = self.by_key.entry((process, key)).or_default();
+            numbers.push(self.last);
+        }
+        self.by_number.insert(self.last, (process, action));
+        self.last
+    }
+
+    /// Takes the entry whose process has ended.
+    pub(crate) fn remove(&mut self, number: u64) -> Option<(Pid, Box<dyn ExitAction>)> {
+        let (process, action) = self.by_number.remove(&number)?;
+        if let Some(key) = action.key()
+            && let Some(numbers) = self.by_key.get_mut(&(process, key))
+        {
+            numbers.retain(|it| *it != number);
+            if numbers.is_empty() {
+                self.by_key.remove(&(process, key));
+            }
+        }
+        Some((process, action))
+    }
+
+    /// Takes the entries that their watcher takes back.
+    pub(crate) fn remove_keyed(
+        &mut self,
+        process: Pid,
+        key: ExitKey,
+    ) -> Vec<(u64, Box<dyn ExitAction>)> {
+        let numbers = self.by_key.remove(&(process, key)).unwrap_or_default();
+        let taken = numbers.into_iter().filter_map(|number| {
+            let (_, action) = self.by_number.remove(&number)?;
+            Some((number, action))
+        });
+        taken.collect()
+    }
+
+    /// Takes all, in the order of their requests.
+    pub(crate) fn take_all(&mut self) -> Vec<(Pid, Box<dyn ExitAction>)> {
+        self.by_key = HashMap::new();
+        let mut all: Vec<_> = std::mem::take(&mut self.by_number).into_iter().collect();
+        all.sort_unstable_by_key(|(number, _)| *number);
+        all.into_iter().map(|(_, watch)| watch).collect()
+    }
+}
+
+/// Questions to the peer itself, each with its reply.
+pub(crate) struct Questions<T> {
+    last: u64,
+    open: HashMap<u64, Reply<T>>,
+}
+
+impl<T> Default for Questions<T> {
+    fn default() -> Self {
+        Self {
+            last: 0,
+            open: HashMap::new(),
+        }
+    }
+}
+
+impl<T: Send + 'static> Questions<T> {
+    pub(crate) fn insert(&mut self, reply: Reply<T>) -> u64 {
+        self.last += 1;
+        self.open.insert(self.last, reply);
+        self.last
+    }
+
+    pub(crate) fn remove(&mut self, number: u64) -> Option<Reply<T>> {
+        self.open.remove(&number)
+    }
+
+    pub(crate) fn take_all(&mut self) -> Vec<Reply<T>> {
+        let open = std::mem::take(&mut self.open);
+        open.into_values().collect()
+    }
+}
+
+/// All tables of a session.
+#[derive(Default)]
+pub(crate) struct Tables {
+    pub(crate) watches: Watches,
+    /// The own processes that the peer watches, by its numbers.
+    pub(crate) watched: HashMap<u64, Pid>,
+    /// As this side sees them.
+    pub(crate) links: HashSet<RemoteLink>,
+    pub(crate) names: Questions<Option<Pid>>,
+}
+
+/// What has waited for the peer when the session ended.
+#[derive(Default)]
+pub(crate) struct Left {
+    pub(crate) watches: Vec<(Pid, Box<dyn ExitAction>)>,
+    pub(crate) watched: HashMap<u64, Pid>,
+    pub(crate) links: HashSet<RemoteLink>,
+    pub(crate) names: Vec<Reply<Option<Pid>>>,
+}
+
+impl Tables {
+    /// Leaves the tables empty. Numbers are not used again.
+    pub(crate) fn take_all(&mut self) -> Left {
+        Left {
+            watches: self.watches.take_all(),
+            watched: std::mem::take(&mut self.watched),
+            links: std::mem::take(&mut self.links),
+            names: self.names.take_all(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ganger_proc_api::ExitCause;
+
+    struct Keyed(u64);
+
+    impl ExitAction for Keyed {
+        fn tell(self: Box<Self>, _: Pid, _: &ExitCause) {}
+
+        fn key(&self) -> Option<ExitKey> {
+            Some(ExitKey::new(1, self.0))
+        }
+    }
+
+    // pins: B13
+    #[test]
+    fn a_watch_leaves_once_whichever_comes_first() {
+        let mut watches = Watches::default();
+        let pid: Pid = "{beta@main|1}".parse().unwrap();
+        let numbers = [7, 7, 8].map(|key| watches.insert(pid, Box::new(Keyed(key))));
+        assert!(watches.remove(numbers[0]).is_some());
+        assert!(watches.remove(numbers[0]).is_none());
+        let taken = watches.remove_keyed(pid, ExitKey::new(1, 7));
+        assert_eq!(
+            taken.iter().map(|(it, _)| *it).collect::<Vec<_>>(),
+            [numbers[1]]
+        );
+        assert!(watches.remove_keyed(pid, ExitKey::new(1, 7)).is_empty());
+        assert_eq!(watches.take_all().len(), 1);
+        assert!(watches.by_number.is_empty() && watches.by_key.is_empty());
+    }
+}

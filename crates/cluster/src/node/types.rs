@@ -1,0 +1,247 @@
+//! The types of values that cross to other nodes.
+//!
+//! **Problem.** A value of any type may be in a message, and most types say nothing of how they
+//! become bytes. A value that can't cross must be refused at the send, with what was sent.
+//!
+//! **Protocol.** A type is registered under a name, which both nodes know. The sender finds the codec
+//! by the type of the value, the receiver by the name. A value of an unknown name arrives as
+//! [`Foreign`], so nodes of two versions live together.
+
+use bytes::Bytes;
+use ganger_proc_api::{Kind, Payload};
+use postcard::ser_flavors::Flavor;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::any::{Any, type_name};
+use std::collections::HashMap;
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use thiserror::Error;
+
+/// The longest message between nodes, with all of its values.
+pub const MAX_MESSAGE: usize = 64 << 20;
+
+/// A value of a type that the receiving node has not registered, or whose bytes its codec has
+/// refused.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Foreign {
+    /// The name of the type at its sender.
+    pub name: Arc<str>,
+    /// The value as the sender's codec has written it.
+    pub bytes: Bytes,
+}
+
+/// Two types have one name, or a type has two.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("the type {type_name} can't be registered as {name:?}: the type or the name is taken")]
+pub struct TypeTaken {
+    /// The type.
+    pub type_name: &'static str,
+    /// The name.
+    pub name: Box<str>,
+}
+
+/// Why a value has no bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum EncodeError {
+    /// The type is not registered, or its codec has refused the value.
+    NoCodec(&'static str),
+    /// The message would be longer than [`MAX_MESSAGE`].
+    TooLarge,
+}
+
+type Encode = fn(&mut Payload, &mut Limited) -> Result<(), EncodeError>;
+type Decode = fn(&[u8]) -> Option<Payload>;
+
+#[derive(Clone)]
+struct Codec {
+    name: Arc<str>,
+    encode: Encode,
+    decode: Decode,
+}
+
+/// The codecs of a node: see [`Builder::types`](crate::Builder::types).
+///
+/// Scalars, texts, byte strings and PIDs need no registration.
+#[derive(Clone)]
+pub struct Types {
+    by_kind: HashMap<Kind, Codec>,
+    by_name: HashMap<Arc<str>, Decode>,
+    taken: Option<TypeTaken>,
+}
+
+impl Default for Types {
+    fn default() -> Self {
+        let mut types = Self {
+            by_kind: HashMap::new(),
+            by_name: HashMap::new(),
+            taken: None,
+        };
+        types.add::<()>("()").add::<bool>("bool");
+        types.add::<i8>("i8").add::<i16>("i16").add::<i32>("i32");
+        types.add::<u8>("u8").add::<u16>("u16").add::<u32>("u32");
+        types.add::<i64>("i64").add::<u64>("u64");
+        types.add::<f32>("f32").add::<f64>("f64");
+        types.add::<String>("text").add::<Vec<u8>>("bytes");
+        types
+    }
+}
+
+impl Types {
+    /// Registers a type under a name, which the type has on all nodes. Names with a version, such
+    /// as `shop.order.v1`, let nodes of two versions live together.
+    ///
+    /// A type or a name that is taken has [`Builder::join`](crate::Builder::join) fail.
+    pub fn add<T>(&mut self, name: &str) -> &mut Self
+    where
+        T: Serialize + DeserializeOwned + Any + Send,
+    {
+        let name: Arc<str> = name.into();
+        let codec = Codec {
+            name: Arc::clone(&name),
+            encode: encode::<T>,
+            decode: decode::<T>,
+        };
+        let kind = Kind::of::<T>();
+        let is_taken = self.by_kind.contains_key(&kind) || self.by_name.contains_key(&name);
+        if is_taken {
+            self.taken.get_or_insert(TypeTaken {
+                type_name: type_name::<T>(),
+                name: (*name).into(),
+            });
+        } else {
+            self.by_name.insert(Arc::clone(&name), codec.decode);
+            self.by_kind.insert(kind, codec);
+        }
+        self
+    }
+
+    /// The first registration that was refused.
+    pub(crate) fn taken(&self) -> Option<&TypeTaken> {
+        self.taken.as_ref()
+    }
+
+    /// The name and the bytes of a value, at most `room` bytes long.
+    pub(crate) fn encode(
+        &self,
+        value: &mut Payload,
+        room: usize,
+    ) -> Result<(Arc<str>, Vec<u8>), EncodeError> {
+        let kind = value.kind();
+        let codec = kind.and_then(|kind| self.by_kind.get(&kind));
+        let name = kind.map_or("()", Kind::name);
+        let codec = codec.ok_or(EncodeError::NoCodec(name))?;
+        let mut bytes = Limited {
+            bytes: Vec::new(),
+            room,
+            is_full: false,
+        };
+        (codec.encode)(value, &mut bytes)?;
+        Ok((Arc::clone(&codec.name), bytes.bytes))
+    }
+
+    /// The value of these bytes.
+    pub(crate) fn decode(&self, name: Arc<str>, bytes: Bytes) -> Payload {
+        // A type's own code must not end the link.
+        let decode = |decode: &Decode| catch_unwind(AssertUnwindSafe(|| decode(&bytes))).ok()?;
+        match self.by_name.get(&name).and_then(decode) {
+            Some(value) => value,
+            None => Payload::any(Foreign { name, bytes }),
+        }
+    }
+}
+
+impl fmt::Debug for Types {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.by_name.keys()).finish()
+    }
+}
+
+fn encode<T: Serialize + Any>(value: &mut Payload, bytes: &mut Limited) -> Result<(), EncodeError> {
+    let refused = EncodeError::NoCodec(type_name::<T>());
+    let value = value.downcast_mut::<T>().ok_or(refused)?;
+    let written = postcard::serialize_with_flavor(value, &mut *bytes);
+    match written {
+        Ok(()) => Ok(()),
+        Err(_) if bytes.is_full => Err(EncodeError::TooLarge),
+        Err(_) => Err(refused),
+    }
+}
+
+fn decode<T: DeserializeOwned + Any + Send>(bytes: &[u8]) -> Option<Payload> {
+    let (value, rest) = postcard::take_from_bytes::<T>(bytes).ok()?;
+    rest.is_empty().then(|| Payload::any(value))
+}
+
+/// Bytes up to a limit, looked at before each allocation.
+struct Limited {
+    bytes: Vec<u8>,
+    room: usize,
+    is_full: bool,
+}
+
+impl Flavor for &mut Limited {
+    type Output = ();
+
+    fn try_push(&mut self, byte: u8) -> postcard::Result<()> {
+        self.try_extend(&[byte])
+    }
+
+    fn try_extend(&mut self, bytes: &[u8]) -> postcard::Result<()> {
+        if bytes.len() > self.room - self.bytes.len() {
+            self.is_full = true;
+            return Err(postcard::Error::SerializeBufferFull);
+        }
+        self.bytes.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    fn finalize(self) -> postcard::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde::Deserialize;
+
+    #[derive(Debug, PartialEq, Serialize, Deserialize)]
+    struct Order(u64, String);
+
+    #[test]
+    fn a_value_is_read_by_its_name_and_is_foreign_elsewhere() {
+        let mut types = Types::default();
+        types.add::<Order>("shop.order.v1");
+        let order = || Order(7, "tea".into());
+        let (name, bytes) = types.encode(&mut Payload::any(order()), 100).unwrap();
+        assert_eq!(&*name, "shop.order.v1");
+        let bytes = Bytes::from(bytes);
+        let value = types.decode(Arc::clone(&name), bytes.clone());
+        assert_eq!(value.downcast::<Order>().unwrap(), order());
+
+        let old = Types::default().decode(Arc::clone(&name), bytes.clone());
+        let foreign = Foreign {
+            name: Arc::clone(&name),
+            bytes: bytes.clone(),
+        };
+        assert_eq!(old.downcast::<Foreign>().unwrap(), foreign);
+        let cut = bytes.slice(..bytes.len() - 1);
+        let value = types.decode(name, cut.clone());
+        assert_eq!(value.downcast::<Foreign>().unwrap().bytes, cut);
+    }
+
+    #[test]
+    fn what_has_no_codec_or_no_room_is_refused() {
+        let mut types = Types::default();
+        let refused = types.encode(&mut Payload::any(Order(7, "tea".into())), 100);
+        assert_eq!(refused, Err(EncodeError::NoCodec(type_name::<Order>())));
+        types.add::<Order>("order");
+        let refused = types.encode(&mut Payload::any(Order(7, "tea".into())), 4);
+        assert_eq!(refused, Err(EncodeError::TooLarge));
+        assert!(types.taken().is_none());
+        types.add::<Vec<Order>>("order");
+        assert_eq!(&*types.taken().unwrap().name, "order");
+    }
+}

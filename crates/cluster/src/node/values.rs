@@ -1,0 +1,298 @@
+//! Messages as bytes.
+//!
+//! The sender's thread encodes values of its own types first, without a lock: their code may do
+//! anything. The link then writes the whole under its lock, which calls nothing else.
+
+use super::places::Places;
+use super::types::{EncodeError, MAX_MESSAGE, Types};
+use crate::wire::{Fields, Known, ReadError, Reader, SymbolKind};
+use bytes::Bytes;
+use ganger_proc_api::{Envelope, Message, Payload, Payloads, Symbol};
+use std::sync::Arc;
+
+const UNIT: u8 = 0;
+const FALSE: u8 = 1;
+const TRUE: u8 = 2;
+const UINT: u8 = 3;
+const INT: u8 = 4;
+const FLOAT: u8 = 5;
+const PID: u8 = 6;
+const TEXT: u8 = 7;
+const BYTES: u8 = 8;
+const TYPED: u8 = 9;
+
+/// The most values in a message.
+const MAX_VALUES: u64 = 1 << 16;
+
+/// Shorter byte strings are copied out of their frame, so that they do not keep it.
+const SHARED: usize = 4096;
+
+/// How many topics of a peer are new to this program: symbols are never freed.
+const MAX_NEW_TOPICS: usize = 1024;
+
+/// The values of a message that are of types with codecs, as bytes; nothing for the others.
+#[derive(Debug, Default)]
+pub(crate) struct Encoded(Vec<Option<(Arc<str>, Vec<u8>)>>);
+
+impl Encoded {
+    /// Encodes the values of a message, and leaves the message as it is.
+    pub(crate) fn new(
+        types: &Types,
+        payloads: Payloads,
+    ) -> Result<(Self, Payloads), (EncodeError, Payloads)> {
+        let mut room = MAX_MESSAGE;
+        if payloads.iter().all(|value| value.kind().is_none()) {
+            let lengths = payloads
+                .iter()
+                .filter_map(Payload::as_bytes)
+                .map(<[u8]>::len);
+            return match lengths.sum::<usize>() <= room {
+                true => Ok((Self::default(), payloads)),
+                false => Err((EncodeError::TooLarge, payloads)),
+            };
+        }
+        let mut all = Vec::new();
+        let mut values = Vec::with_capacity(payloads.len());
+        let mut error = None;
+        for mut value in payloads {
+            if error.is_none() {
+                match encode(types, &mut value, &mut room) {
+                    Ok(encoded) => all.push(encoded),
+                    Err(why) => error = Some(why),
+                }
+            }
+            values.push(value);
+        }
+        let payloads = values.into_iter().collect();
+        match error {
+            None => Ok((Self(all), payloads)),
+            Some(why) => Err((why, payloads)),
+        }
+    }
+}
+
+fn encode(
+    types: &Types,
+    value: &mut Payload,
+    room: &mut usize,
+) -> Result<Option<(Arc<str>, Vec<u8>)>, EncodeError> {
+    let encoded = match value.kind() {
+        Some(_) => Some(types.encode(value, *room)?),
+        None => None,
+    };
+    let typed = encoded
+        .as_ref()
+        .map(|(name, bytes)| name.len() + bytes.len());
+    let length = typed.or(value.as_bytes().map(<[u8]>::len)).unwrap_or(0);
+    *room = room.checked_sub(length).ok_or(EncodeError::TooLarge)?;
+    Ok(encoded)
+}
+
+/// Writes a message for the peer.
+pub(crate) fn write(
+    fields: &mut impl Fields,
+    places: Places,
+    envelope: &Envelope,
+    encoded: &Encoded,
+) {
+    let Envelope { target, message } = envelope;
+    places.write(fields, *target);
+    match message.source {
+        None => fields.u8(0),
+        Some(source) => {
+            fields.u8(1);
+            places.write(fields, source);
+        }
+    }
+    fields.symbol(SymbolKind::Topic, message.topic.as_str());
+    fields.varint(message.payloads.len() as u64);
+    for (place, value) in message.payloads.iter().enumerate() {
+        let typed = encoded.0.get(place).and_then(Option::as_ref);
+        write_value(fields, places, value, typed);
+    }
+}
+
+fn write_value(
+    fields: &mut impl Fields,
+    places: Places,
+    value: &Payload,
+    typed: Option<&(Arc<str>, Vec<u8>)>,
+) {
+    if let Some((name, bytes)) = typed {
+        fields.u8(TYPED);
+        fields.symbol(SymbolKind::Type, name);
+        fields.bytes(bytes);
+    } else if let Some(value) = value.as_bool() {
+        fields.u8(if value { TRUE } else { FALSE });
+    } else if let Some(value) = value.as_u64() {
+        fields.u8(UINT);
+        fields.varint(value);
+    } else if let Some(value) = value.as_i64() {
+        fields.u8(INT);
+        fields.varint(value.cast_unsigned());
+    } else if let Some(value) = value.as_f64() {
+        fields.u8(FLOAT);
+        fields.varint(value.to_bits());
+    } else if let Some(pid) = value.as_pid() {
+        fields.u8(PID);
+        places.write(fields, pid);
+    } else if let Some(text) = value.as_str() {
+        fields.u8(TEXT);
+        fields.bytes(text.as_bytes());
+    } else if let Some(bytes) = value.as_bytes() {
+        fields.u8(BYTES);
+        fields.bytes(bytes);
+    } else {
+        fields.u8(UNIT);
+    }
+}
+
+/// Reads the messages of a peer.
+#[derive(Debug)]
+pub(crate) struct Decoder {
+    pub(crate) places: Places,
+    new_topics: usize,
+}
+
+impl Decoder {
+    pub(crate) fn new(places: Places) -> Self {
+        Self {
+            places,
+            new_topics: 0,
+        }
+    }
+
+    pub(crate) fn message(
+        &mut self,
+        reader: &mut Reader,
+        known: &mut Known,
+        types: &Types,
+    ) -> Result<Envelope, ReadError> {
+        let target = self.places.read(reader, known)?;
+        let source = match reader.u8()? {
+            0 => None,
+            _ => Some(self.places.read(reader, known)?),
+        };
+        let topic = reader.symbol(known, SymbolKind::Topic)?;
+        let topic = self.topic(&topic)?;
+        let count = reader.varint()?;
+        if count > MAX_VALUES {
+            return Err(ReadError::Short);
+        }
+        let mut payloads = Payloads::default();
+        for _ in 0..count {
+            payloads.push(self.value(reader, known, types)?);
+        }
+        let message = Message {
+            source,
+            topic,
+            payloads,
+        };
+        Ok(Envelope { target, message })
+    }
+
+    fn topic(&mut self, text: &str) -> Result<Symbol, ReadError> {
+        if text.is_empty() {
+            return Ok(Symbol::default());
+        }
+        if let Some(known) = Symbol::known(text) {
+            return Ok(known);
+        }
+        self.new_topics += 1;
+        let is_bounded = self.new_topics <= MAX_NEW_TOPICS;
+        let parsed = text.parse().ok();
+        parsed.filter(|_| is_bounded).ok_or(ReadError::Symbol)
+    }
+
+    fn value(
+        &self,
+        reader: &mut Reader,
+        known: &mut Known,
+        types: &Types,
+    ) -> Result<Payload, ReadError> {
+        Ok(match reader.u8()? {
+            UNIT => Payload::UNIT,
+            FALSE => Payload::from(false),
+            TRUE => Payload::from(true),
+            UINT => Payload::from(reader.varint()?),
+            INT => Payload::from(reader.varint()?.cast_signed()),
+            FLOAT => Payload::from(f64::from_bits(reader.varint()?)),
+            PID => Payload::from(self.places.read(reader, known)?),
+            TEXT => {
+                let bytes = reader.bytes()?;
+                let text = std::str::from_utf8(&bytes).map_err(|_| ReadError::Text)?;
+                Payload::from(text)
+            }
+            BYTES => Payload::from(owned(reader.bytes()?)),
+            TYPED => {
+                let name = reader.symbol(known, SymbolKind::Type)?;
+                let bytes = reader.bytes()?;
+                types.decode(name, bytes)
+            }
+            _ => return Err(ReadError::Short),
+        })
+    }
+}
+
+fn owned(bytes: Bytes) -> Bytes {
+    if bytes.len() < SHARED {
+        Bytes::copy_from_slice(&bytes)
+    } else {
+        bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::Apart;
+    use ganger_proc_api::{NodeName, Pid};
+
+    // pins: B17
+    #[test]
+    fn plain_values_cross_without_a_registration() {
+        let name = |text| NodeName::new(text).unwrap();
+        let (own, peer) = (name("alpha"), name("beta"));
+        let pid: Pid = "{main|9}".parse().unwrap();
+        let values = [
+            Payload::UNIT,
+            true.into(),
+            false.into(),
+            7_u64.into(),
+            u64::MAX.into(),
+            (-7_i64).into(),
+            i64::MIN.into(),
+            1.5_f64.into(),
+            Payload::from(pid),
+            "text".into(),
+            "a longer text than is inline".into(),
+            Payload::from(Bytes::from_static(b"bytes")),
+            Payload::any(7_u64),
+            Payload::any("text".to_owned()),
+        ];
+        let types = Types::default();
+        let payloads: Payloads = values.into_iter().collect();
+        let (encoded, payloads) = Encoded::new(&types, payloads).unwrap();
+        let text = format!("{payloads:?}");
+        let message = Message::new("values", payloads).from_pid("{main|1}".parse().unwrap());
+        let envelope = message.to("{beta@main|2}".parse().unwrap());
+        let mut apart = Apart::default();
+        write(&mut apart, Places { own, peer }, &envelope, &encoded);
+
+        let mut decoder = Decoder::new(Places {
+            own: peer,
+            peer: own,
+        });
+        let mut reader = Reader::new(apart.finish());
+        let mut known = Known::default();
+        let read = decoder.message(&mut reader, &mut known, &types).unwrap();
+        assert_eq!(read.target.to_string(), "{main|2}");
+        assert_eq!(read.message.source.unwrap().to_string(), "{alpha@main|1}");
+        assert_eq!(read.message.topic, "values");
+        let absolute = text.replace("{main|9}", "{alpha@main|9}");
+        assert_eq!(format!("{:?}", read.message.payloads), absolute);
+        let mut values: Vec<_> = read.message.payloads.into_iter().collect();
+        assert_eq!(values.pop().unwrap().downcast::<String>().unwrap(), "text");
+        assert_eq!(values.pop().unwrap().downcast::<u64>().unwrap(), 7);
+    }
+}
