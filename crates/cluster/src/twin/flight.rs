@@ -40,6 +40,8 @@ pub(super) struct WayState {
 pub(super) struct Node {
     pub(super) sink: Option<Arc<dyn EngineSink>>,
     pub(super) is_paused: bool,
+    /// The run of the node: an engine of an earlier run carries nothing.
+    pub(super) run: u64,
     /// Frames held by a pause.
     held: Vec<Moving>,
 }
@@ -243,6 +245,7 @@ impl Flight {
     pub(super) fn leave(&mut self, name: &NodeId) {
         let node = self.nodes.entry(name.clone()).or_default();
         let was_there = node.sink.take().is_some();
+        node.run += 1;
         node.is_paused = false;
         self.counts.lost += std::mem::take(&mut node.held).len() as u64;
         if was_there {
@@ -250,14 +253,21 @@ impl Flight {
         }
     }
 
-    pub(super) fn join(&mut self, name: &NodeId, sink: Arc<dyn EngineSink>) -> bool {
+    /// Returns the number of the node's run, unless the node runs already.
+    pub(super) fn join(&mut self, name: &NodeId, sink: Arc<dyn EngineSink>) -> Option<u64> {
         let node = self.nodes.entry(name.clone()).or_default();
         if node.sink.is_some() {
-            return false;
+            return None;
         }
         node.sink = Some(sink);
+        let run = node.run;
         self.hint(name, Call::Appeared);
-        true
+        Some(run)
+    }
+
+    /// Whether this is the present run of a node.
+    pub(super) fn is_present(&self, name: &NodeId, run: u64) -> bool {
+        self.nodes.get(name).is_some_and(|node| node.run == run)
     }
 
     fn hint(&mut self, name: &NodeId, call: fn(Arc<dyn EngineSink>, NodeId) -> Call) {

@@ -64,6 +64,7 @@ impl Twin {
         TwinEngine {
             twin: self.clone(),
             node: node.clone().into(),
+            run: OnceLock::new(),
         }
     }
 
@@ -73,6 +74,7 @@ impl Twin {
         TwinEngine {
             twin: self.clone(),
             node: OnceLock::new(),
+            run: OnceLock::new(),
         }
     }
 
@@ -193,17 +195,24 @@ impl fmt::Debug for Twin {
 pub struct TwinEngine {
     twin: Twin,
     node: OnceLock<NodeId>,
+    /// The run of the node, once started.
+    run: OnceLock<u64>,
+}
+
+impl TwinEngine {
+    /// Whether the node has crashed, or another run has its name.
+    fn is_of_the_past(&self, flight: &Flight, node: &NodeId) -> bool {
+        (self.run.get()).is_some_and(|run| !flight.is_present(node, *run))
+    }
 }
 
 impl Engine for TwinEngine {
     fn start(&self, me: &NodeId, sink: Arc<dyn EngineSink>) -> Result<(), EngineError> {
-        if lock(&self.twin.flight).join(me, sink) {
-            let _first = self.node.set(me.clone());
-            self.twin.changed.notify_all();
-            Ok(())
-        } else {
-            Err(EngineError::Running(me.clone()))
-        }
+        let joined = lock(&self.twin.flight).join(me, sink);
+        let run = joined.ok_or_else(|| EngineError::Running(me.clone()))?;
+        let _first = (self.node.set(me.clone()), self.run.set(run));
+        self.twin.changed.notify_all();
+        Ok(())
     }
 
     fn send(&self, to: &NodeId, lane: Lane, frame: Bytes) -> bool {
@@ -211,6 +220,9 @@ impl Engine for TwinEngine {
             return false;
         };
         let mut flight = lock(&self.twin.flight);
+        if self.is_of_the_past(&flight, node) {
+            return true;
+        }
         let is_taken = flight.send((node.clone(), to.clone()), lane, &frame);
         if flight.runs {
             self.twin.changed.notify_all();
@@ -224,7 +236,10 @@ impl Engine for TwinEngine {
 
     fn stop(&self, _within: Duration) {
         if let Some(node) = self.node.get() {
-            lock(&self.twin.flight).leave(node);
+            let mut flight = lock(&self.twin.flight);
+            if !self.is_of_the_past(&flight, node) {
+                flight.leave(node);
+            }
         }
     }
 }

@@ -1,5 +1,7 @@
 //! The promises of `ganger-cluster`: the session by itself, and in a model of three nodes.
 
+#[cfg(feature = "conformance")]
+mod conformance;
 mod model;
 mod session;
 mod support;

@@ -1,0 +1,181 @@
+//! Cases that hold between processes of two nodes as they hold within one: one text, for each engine.
+//!
+//! A [`Harness`] starts two schedulers that can reach each other. Each case takes a harness and
+//! fails by a panic. [`cases!`](crate::cases) makes a test of each. A case with a carrier that loses,
+//! or a connection that is cut, is over at once where the harness has none.
+
+mod ends;
+mod large;
+mod messages;
+mod parts;
+mod room;
+mod sessions;
+mod twins;
+
+pub use ends::*;
+pub use large::*;
+pub use messages::*;
+pub use room::*;
+pub use sessions::*;
+pub use twins::Twins;
+
+use ganger_proc_api::Pid;
+use ganger_sched::{Handle, Scheduler};
+use std::time::Duration;
+
+/// How long a case waits for something that comes for certain.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Two schedulers whose processes reach each other by their PIDs, or one in both roles.
+pub trait Harness: Sized + Sync {
+    /// Starts both, and connects them. Each has the limit of 100 messages for its mailboxes, and
+    /// registers [`Parcel`] under `conformance.parcel`, where anything is registered.
+    fn start() -> Self;
+
+    /// The scheduler of the senders and the watchers.
+    fn near(&self) -> &Scheduler;
+
+    /// The scheduler of the processes that they send to and watch.
+    fn far(&self) -> &Scheduler;
+
+    /// Whether both are the same.
+    fn is_one(&self) -> bool {
+        false
+    }
+
+    /// Has the carrier lose, repeat and reorder from now on. False: it can't.
+    fn disturb(&self) -> bool {
+        false
+    }
+
+    /// Ends the connection, so that both sides learn it within [`PATIENCE`]. False: it can't.
+    fn cut(&self) -> bool {
+        false
+    }
+
+    /// Starts the far scheduler again, under its name. False: it can't.
+    fn restart_far(&mut self) -> bool {
+        false
+    }
+
+    /// The PID of a far process, as the near scheduler knows it.
+    fn far_pid(&self, pid: Pid) -> Pid {
+        self.near().canonical(self.far().absolute(pid))
+    }
+
+    /// The PID of a near process, as the far scheduler knows it.
+    fn near_pid(&self, pid: Pid) -> Pid {
+        self.far().canonical(self.near().absolute(pid))
+    }
+}
+
+/// A value of a type with a codec.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Parcel {
+    /// Any number.
+    pub number: u64,
+    /// Any bytes.
+    pub content: Vec<u8>,
+}
+
+/// A value of a type without a codec.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Unregistered(pub u64);
+
+/// The settings of a scheduler in a harness.
+#[must_use]
+pub fn scheduler(node: &str) -> ganger_sched::Builder {
+    Scheduler::builder()
+        .workers(2)
+        .node(node)
+        .mailbox_limit(100)
+        .quiet_failures()
+}
+
+/// A scheduler in both roles.
+pub struct One(Scheduler);
+
+impl Harness for One {
+    fn start() -> Self {
+        let scheduler = scheduler("one").start();
+        Self(scheduler.expect("the scheduler starts"))
+    }
+
+    fn near(&self) -> &Scheduler {
+        &self.0
+    }
+
+    fn far(&self) -> &Scheduler {
+        &self.0
+    }
+
+    fn is_one(&self) -> bool {
+        true
+    }
+}
+
+/// Waits for a condition that comes for certain, and that nothing tells.
+fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
+    let (tell, told) = std::sync::mpsc::channel::<()>();
+    let mut left = PATIENCE;
+    let pause = Duration::from_millis(2);
+    while !is_so() {
+        assert!(!left.is_zero(), "{what}");
+        left = left.saturating_sub(pause);
+        let _nothing_is_told = told.recv_timeout(pause);
+    }
+    drop(tell);
+}
+
+/// Sends, and waits for room where there is none.
+fn send_all(from: &Handle, to: Pid, numbers: impl IntoIterator<Item = u64>) {
+    for number in numbers {
+        let envelope = ganger_proc_api::Envelope::new(None, to, "number", number);
+        from.send_blocking(envelope).expect("it is sent");
+    }
+}
+
+/// Makes a test of each case, for a harness.
+///
+/// ```
+/// mod one_scheduler {
+///     ganger_cluster::cases!(ganger_cluster::conformance::One);
+/// }
+/// ```
+#[macro_export]
+macro_rules! cases {
+    ($harness:ty) => {
+        $crate::cases! { $harness:
+            far_pids_have_the_node_and_near_ones_do_not,
+            messages_of_a_pair_keep_their_order,
+            messages_of_many_pairs_keep_their_order,
+            nothing_is_lost_or_doubled_by_a_bad_carrier,
+            plain_values_and_registered_types_cross,
+            what_has_no_codec_comes_back,
+            control_overtakes_and_has_its_order,
+            a_message_to_a_process_that_is_gone_is_no_error_of_the_link,
+            a_full_mailbox_stops_no_other_pair,
+            a_sender_waits_for_room_in_order,
+            large_messages_keep_the_order_of_their_sender,
+            a_monitor_has_the_cause,
+            a_monitor_of_what_is_not_there_says_so,
+            a_monitor_taken_back_is_silent,
+            of_many_monitors_each_is_told_once,
+            a_notice_in_order_is_behind_the_messages,
+            links_end_both_sides,
+            a_link_taken_back_is_over,
+            processes_are_cancelled_and_terminated,
+            the_end_of_the_connection_is_told_once,
+            a_stale_pid_is_not_found,
+            a_stop_carries_the_last_messages,
+        }
+    };
+    ($harness:ty: $($case:ident,)+) => {
+        $(
+            #[test]
+            fn $case() {
+                $crate::conformance::$case::<$harness>();
+            }
+        )+
+    };
+}

@@ -1,0 +1,141 @@
+//! The processes of the cases.
+
+use super::PATIENCE;
+use ganger_proc_api::{
+    Context, Event, Events, ExitCause, Message, Payloads, Pid, Process, StepOutput, StepResult, Tag,
+};
+use ganger_sched::{Handle, ProcessHandle};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::Duration;
+
+/// Something that a process has been shown.
+#[derive(Debug)]
+pub(super) enum Seen {
+    Message(Message),
+    Control(Message),
+    Exit(Pid, Tag, ExitCause),
+}
+
+/// What a test has a process do.
+type Act = Box<dyn FnOnce(&Context, &mut StepOutput) -> StepResult + Send>;
+
+/// A process that shows what it sees to a test, and does what the test says.
+struct Puppet {
+    sees: Sender<Seen>,
+}
+
+impl Process for Puppet {
+    fn step(&mut self, ctx: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
+        for event in events {
+            match event {
+                Event::Message(mut message) => {
+                    let payloads = std::mem::take(&mut message.payloads);
+                    match act(payloads) {
+                        Ok(act) => act(ctx, out)?,
+                        Err(payloads) => {
+                            message.payloads = payloads;
+                            drop(self.sees.send(Seen::Message(message)));
+                        }
+                    }
+                }
+                Event::Control(message) => drop(self.sees.send(Seen::Control(*message))),
+                Event::Exit(notice) => {
+                    let seen = Seen::Exit(notice.pid, notice.tag, notice.cause.clone());
+                    drop(self.sees.send(seen));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+fn act(payloads: Payloads) -> Result<Act, Payloads> {
+    match payloads.len() {
+        1 => payloads
+            .into_first()
+            .downcast::<Act>()
+            .map_err(Payloads::from),
+        _ => Err(payloads),
+    }
+}
+
+/// A puppet, and what it has seen.
+pub(super) struct Strings {
+    pub(super) handle: ProcessHandle,
+    seen: Receiver<Seen>,
+}
+
+impl Strings {
+    pub(super) fn start(scheduler: &Handle) -> Self {
+        let (sees, seen) = channel();
+        let handle = scheduler.spawn(Puppet { sees });
+        let handle = handle.expect("the process starts");
+        Self { handle, seen }
+    }
+
+    pub(super) fn pid(&self) -> Pid {
+        self.handle.pid()
+    }
+
+    /// Has the process do something.
+    pub(super) fn act(
+        &self,
+        act: impl FnOnce(&Context, &mut StepOutput) -> StepResult + Send + 'static,
+    ) {
+        let act: Act = Box::new(act);
+        let message = Message::new("act", ganger_proc_api::Payload::any(act));
+        self.handle.send(message).expect("the process lives");
+    }
+
+    /// Has the process do something, and waits until it has.
+    pub(super) fn done(
+        &self,
+        act: impl FnOnce(&Context, &mut StepOutput) -> StepResult + Send + 'static,
+    ) {
+        let (tell, told) = channel();
+        self.act(move |ctx, out| {
+            let result = act(ctx, out);
+            drop(tell.send(()));
+            result
+        });
+        told.recv_timeout(PATIENCE)
+            .expect("the process has its turn");
+    }
+
+    /// The next thing that the process has seen.
+    pub(super) fn next(&self) -> Seen {
+        self.seen.recv_timeout(PATIENCE).expect("something is seen")
+    }
+
+    pub(super) fn message(&self) -> Message {
+        match self.next() {
+            Seen::Message(message) => message,
+            other => panic!("{other:?} is no message"),
+        }
+    }
+
+    pub(super) fn number(&self) -> u64 {
+        let first = self.message().payloads.into_first();
+        first.as_u64().expect("a number")
+    }
+
+    pub(super) fn exit(&self) -> (Pid, Tag, ExitCause) {
+        match self.next() {
+            Seen::Exit(pid, tag, cause) => (pid, tag, cause),
+            other => panic!("{other:?} is no notice"),
+        }
+    }
+
+    /// Whether nothing has been seen beside.
+    pub(super) fn is_quiet(&self) -> bool {
+        let next = self.seen.recv_timeout(Duration::ZERO);
+        matches!(next, Err(RecvTimeoutError::Timeout))
+    }
+
+    /// The end of the process.
+    pub(super) fn wait(self) -> ganger_proc_api::ExitReason {
+        let ended = self.handle.wait_timeout(PATIENCE);
+        ended.expect("the process ends")
+    }
+}

@@ -1,0 +1,101 @@
+//! The end of a connection, and of a node.
+
+use super::parts::Strings;
+use super::{Harness, eventually, send_all};
+use ganger_link::LinkContext as _;
+use ganger_proc_api::ExitCause;
+use std::time::Duration;
+
+/// Each monitor and each link across a lost connection is told so, once, at both sides.
+pub fn the_end_of_the_connection_is_told_once<H: Harness>() {
+    const MANY: u64 = 100;
+    let harness = H::start();
+    if harness.is_one() {
+        return;
+    }
+    let near = Strings::start(harness.near());
+    let far = Strings::start(harness.far());
+    let (near_pid, far_pid) = (harness.near_pid(near.pid()), harness.far_pid(far.pid()));
+    let linked = Strings::start(harness.far());
+    let linked_pid = harness.far_pid(linked.pid());
+    near.done(move |ctx, _| {
+        ctx.trap_exits(42);
+        for tag in 0..MANY {
+            ctx.monitor(far_pid, tag)?;
+        }
+        Ok(ctx.link(linked_pid)?)
+    });
+    far.done(move |ctx, _| Ok(ctx.monitor(near_pid, 7)?));
+    // All has arrived.
+    let witness = Strings::start(harness.far());
+    harness.far().terminate(witness.pid()).expect("it lives");
+    let witness_pid = harness.far_pid(witness.pid());
+    drop(witness.wait());
+    near.act(move |ctx, _| {
+        drop(ctx.monitor(witness_pid, 7));
+        Ok(())
+    });
+    assert_eq!(near.exit(), (witness_pid, 7, ExitCause::NotFound));
+    if !harness.cut() {
+        return;
+    }
+    let mut of_monitors = 0;
+    for _ in 0..=MANY {
+        let (pid, _, cause) = near.exit();
+        assert_eq!(cause, ExitCause::NoConnection);
+        assert!(pid == far_pid || pid == linked_pid);
+        of_monitors += u64::from(pid == far_pid);
+    }
+    assert_eq!(of_monitors, MANY);
+    assert_eq!(far.exit(), (near_pid, 7, ExitCause::NoConnection));
+    drop(linked.wait());
+    assert!(near.is_quiet() && far.is_quiet());
+    assert!(!far.handle.is_finished(), "a process lives on");
+}
+
+/// A node that has started again has none of its processes of before, nor others in their place.
+pub fn a_stale_pid_is_not_found<H: Harness>() {
+    let mut harness = H::start();
+    let before = Strings::start(harness.far());
+    let pid = harness.far_pid(before.pid());
+    let near = Strings::start(harness.near());
+    near.done(move |ctx, _| Ok(ctx.monitor(pid, 1)?));
+    send_all(harness.near(), pid, [1]);
+    assert_eq!(before.number(), 1);
+    if !harness.restart_far() {
+        return;
+    }
+    assert_eq!(near.exit(), (pid, 1, ExitCause::NoConnection));
+    let after: Vec<_> = (0..100).map(|_| Strings::start(harness.far())).collect();
+    near.done(move |ctx, _| Ok(ctx.monitor(pid, 2)?));
+    assert_eq!(near.exit(), (pid, 2, ExitCause::NotFound));
+    send_all(harness.near(), pid, [1]);
+    for it in &after {
+        send_all(harness.near(), harness.far_pid(it.pid()), [2]);
+        assert_eq!(it.number(), 2);
+        assert!(it.is_quiet());
+    }
+}
+
+/// What processes send in their last steps arrives, and the stop ends in time.
+pub fn a_stop_carries_the_last_messages<H: Harness>() {
+    let harness = H::start();
+    if harness.is_one() {
+        return;
+    }
+    let near = Strings::start(harness.near());
+    let to = harness.near_pid(near.pid());
+    let far = Strings::start(harness.far());
+    far.done(move |ctx, _| {
+        for number in 0..1_000_u64 {
+            ctx.send(to, "number", number)?;
+        }
+        Ok(())
+    });
+    let report = harness.far().stop(Duration::from_secs(30));
+    report.expect("the node stops");
+    for number in 0..1_000 {
+        assert_eq!(near.number(), number);
+    }
+    eventually("the farewell comes", || near.is_quiet());
+}

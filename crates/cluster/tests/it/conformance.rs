@@ -1,0 +1,9 @@
+//! The cases of all engines, on a single scheduler and over a twin.
+
+mod one_scheduler {
+    ganger_cluster::cases!(ganger_cluster::conformance::One);
+}
+
+mod twin {
+    ganger_cluster::cases!(ganger_cluster::conformance::Twins);
+}
