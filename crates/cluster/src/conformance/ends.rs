@@ -89,6 +89,7 @@ pub fn a_monitor_taken_back_is_silent<H: Harness>() {
         ctx.demonitor(pids[0], 7);
         Ok(())
     });
+    arrived(&harness);
     for it in [first, second] {
         harness.far().terminate(it.pid()).expect("it lives");
         drop(it.wait());
