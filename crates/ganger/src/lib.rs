@@ -48,6 +48,10 @@ pub use ganger_sched::*;
 #[cfg(feature = "channel")]
 #[doc(inline)]
 pub use ganger_channel as channel;
+/// A scheduler as a node of a cluster.
+#[cfg(feature = "cluster")]
+#[doc(inline)]
+pub use ganger_cluster as cluster;
 /// The work-stealing deque: a library of its own.
 #[cfg(feature = "deque")]
 #[doc(inline)]

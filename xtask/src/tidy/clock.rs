@@ -6,10 +6,12 @@ use super::source::Source;
 
 /// The clock module of the scheduler; the time-outs of channels and waits without a scheduler; the
 /// length of a yield; the deadlines of sockets, and hyper's; those of a web server, by tokio's
-/// clock; the wait for another thread's answer to a signal; and the time in the names of files.
-const MAY_ASK_THE_CLOCK: [&str; 11] = [
+/// clock; the start of a node of a cluster; the wait for another thread's answer to a signal; and
+/// the time in the names of files.
+const MAY_ASK_THE_CLOCK: [&str; 12] = [
     "crates/sched/src/base/clock.rs",
     "crates/channel/src/block.rs",
+    "crates/cluster/src/node/start.rs",
     "crates/mpsc/src/channel/receiver.rs",
     "crates/mpsc/src/channel/room.rs",
     "crates/mpsc/src/channel/yields.rs",

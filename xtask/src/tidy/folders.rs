@@ -13,7 +13,14 @@ const CRATES: [Layers; 21] = [
     ("benches", &BENCHES),
     (
         "cluster",
-        &["id", "wire", "engine session", "twin", "node"],
+        &[
+            "id",
+            "wire",
+            "engine session",
+            "twin",
+            "node",
+            "conformance",
+        ],
     ),
     ("link", &LINK),
     ("lock", &LOCK),

@@ -69,6 +69,7 @@ const LAYERS: [(&str, &[&str]); 26] = [
         "ganger",
         &[
             "channel",
+            "cluster",
             "deque",
             "keyed",
             "link",

@@ -1,8 +1,9 @@
-//! Cases that hold between processes of two nodes as they hold within one: one text, for each engine.
+//! Cases that hold between processes of two nodes as they hold within one: one text, for each
+//! engine.
 //!
 //! A [`Harness`] starts two schedulers that can reach each other. Each case takes a harness and
-//! fails by a panic. [`cases!`](crate::cases) makes a test of each. A case with a carrier that loses,
-//! or a connection that is cut, is over at once where the harness has none.
+//! fails by a panic. [`cases!`](crate::cases) makes a test of each. A case with a carrier that
+//! loses, or a connection that is cut, is over at once where the harness has none.
 
 mod ends;
 mod large;
@@ -145,37 +146,108 @@ fn send_all(from: &Handle, to: Pid, numbers: impl IntoIterator<Item = u64>) {
 #[macro_export]
 macro_rules! cases {
     ($harness:ty) => {
-        $crate::cases! { $harness:
-            far_pids_have_the_node_and_near_ones_do_not,
-            messages_of_a_pair_keep_their_order,
-            messages_of_many_pairs_keep_their_order,
-            nothing_is_lost_or_doubled_by_a_bad_carrier,
-            plain_values_and_registered_types_cross,
-            what_has_no_codec_comes_back,
-            control_overtakes_and_has_its_order,
-            a_message_to_a_process_that_is_gone_is_no_error_of_the_link,
-            a_full_mailbox_stops_no_other_pair,
-            a_sender_waits_for_room_in_order,
-            large_messages_keep_the_order_of_their_sender,
-            a_monitor_has_the_cause,
-            a_monitor_of_what_is_not_there_says_so,
-            a_monitor_taken_back_is_silent,
-            of_many_monitors_each_is_told_once,
-            a_notice_in_order_is_behind_the_messages,
-            links_end_both_sides,
-            a_link_taken_back_is_over,
-            processes_are_cancelled_and_terminated,
-            the_end_of_the_connection_is_told_once,
-            a_stale_pid_is_not_found,
-            a_stop_carries_the_last_messages,
+        // pins: B19, B20
+        #[test]
+        fn far_pids_have_the_node_and_near_ones_do_not() {
+            $crate::conformance::far_pids_have_the_node_and_near_ones_do_not::<$harness>();
         }
-    };
-    ($harness:ty: $($case:ident,)+) => {
-        $(
-            #[test]
-            fn $case() {
-                $crate::conformance::$case::<$harness>();
-            }
-        )+
+        // pins: B1, B16
+        #[test]
+        fn messages_of_a_pair_keep_their_order() {
+            $crate::conformance::messages_of_a_pair_keep_their_order::<$harness>();
+        }
+        #[test]
+        fn messages_of_many_pairs_keep_their_order() {
+            $crate::conformance::messages_of_many_pairs_keep_their_order::<$harness>();
+        }
+        // pins: B2, B3
+        #[test]
+        fn nothing_is_lost_or_doubled_by_a_bad_carrier() {
+            $crate::conformance::nothing_is_lost_or_doubled_by_a_bad_carrier::<$harness>();
+        }
+        // pins: B21
+        #[test]
+        fn plain_values_and_registered_types_cross() {
+            $crate::conformance::plain_values_and_registered_types_cross::<$harness>();
+        }
+        // pins: B12, B21
+        #[test]
+        fn what_has_no_codec_comes_back() {
+            $crate::conformance::what_has_no_codec_comes_back::<$harness>();
+        }
+        #[test]
+        fn control_overtakes_and_has_its_order() {
+            $crate::conformance::control_overtakes_and_has_its_order::<$harness>();
+        }
+        #[test]
+        fn a_message_to_a_process_that_is_gone_is_no_error_of_the_link() {
+            $crate::conformance::a_message_to_a_process_that_is_gone_is_no_error_of_the_link::<
+                $harness,
+            >();
+        }
+        // pins: B23
+        #[test]
+        fn a_full_mailbox_stops_no_other_pair() {
+            $crate::conformance::a_full_mailbox_stops_no_other_pair::<$harness>();
+        }
+        // pins: B16, B23
+        #[test]
+        fn a_sender_waits_for_room_in_order() {
+            $crate::conformance::a_sender_waits_for_room_in_order::<$harness>();
+        }
+        // pins: B22
+        #[test]
+        fn large_messages_keep_the_order_of_their_sender() {
+            $crate::conformance::large_messages_keep_the_order_of_their_sender::<$harness>();
+        }
+        // pins: B13
+        #[test]
+        fn a_monitor_has_the_cause() {
+            $crate::conformance::a_monitor_has_the_cause::<$harness>();
+        }
+        #[test]
+        fn a_monitor_of_what_is_not_there_says_so() {
+            $crate::conformance::a_monitor_of_what_is_not_there_says_so::<$harness>();
+        }
+        #[test]
+        fn a_monitor_taken_back_is_silent() {
+            $crate::conformance::a_monitor_taken_back_is_silent::<$harness>();
+        }
+        #[test]
+        fn of_many_monitors_each_is_told_once() {
+            $crate::conformance::of_many_monitors_each_is_told_once::<$harness>();
+        }
+        #[test]
+        fn a_notice_in_order_is_behind_the_messages() {
+            $crate::conformance::a_notice_in_order_is_behind_the_messages::<$harness>();
+        }
+        // pins: B14
+        #[test]
+        fn links_end_both_sides() {
+            $crate::conformance::links_end_both_sides::<$harness>();
+        }
+        #[test]
+        fn a_link_taken_back_is_over() {
+            $crate::conformance::a_link_taken_back_is_over::<$harness>();
+        }
+        #[test]
+        fn processes_are_cancelled_and_terminated() {
+            $crate::conformance::processes_are_cancelled_and_terminated::<$harness>();
+        }
+        // pins: B24
+        #[test]
+        fn the_end_of_the_connection_is_told_once() {
+            $crate::conformance::the_end_of_the_connection_is_told_once::<$harness>();
+        }
+        // pins: B15
+        #[test]
+        fn a_stale_pid_is_not_found() {
+            $crate::conformance::a_stale_pid_is_not_found::<$harness>();
+        }
+        // pins: B25
+        #[test]
+        fn a_stop_carries_the_last_messages() {
+            $crate::conformance::a_stop_carries_the_last_messages::<$harness>();
+        }
     };
 }

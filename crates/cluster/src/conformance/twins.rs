@@ -1,7 +1,10 @@
 //! Two nodes of one program, over a twin.
 
 use super::{Harness, Parcel, eventually, scheduler};
-use crate::{Cluster, Faults, NodeId, Running, Settings, Twin};
+use crate::id::NodeId;
+use crate::node::Cluster;
+use crate::session::Settings;
+use crate::twin::{Faults, Running, Twin};
 use ganger_sched::Scheduler;
 use std::time::Duration;
 
@@ -14,7 +17,8 @@ pub struct Twins {
     _running: Running,
 }
 
-/// A session whose peer is not heard ends after this time. A busy machine pauses a node for a while.
+/// A session whose peer is not heard ends after this time. A busy machine pauses a node for a
+/// while.
 const DEAD: Duration = Duration::from_secs(4);
 
 /// Starts a node of the name.

@@ -78,9 +78,10 @@ pub enum JoinError {
     Refused(Box<str>),
 }
 
-impl Builder {
-    pub(super) fn new() -> Self {
-        Self {
+impl Cluster {
+    /// Begins to make a scheduler a node.
+    pub fn builder() -> Builder {
+        Builder {
             cluster: CLUSTER.into(),
             proof: Arc::new(NoProof),
             engine: None,
@@ -89,7 +90,9 @@ impl Builder {
             peers: Vec::new(),
         }
     }
+}
 
+impl Builder {
     /// The name of the cluster. Nodes of other clusters are refused. `ganger` by default.
     pub fn cluster(self, name: impl Into<Arc<str>>) -> Self {
         Self {

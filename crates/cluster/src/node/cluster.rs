@@ -1,6 +1,5 @@
 //! A node, as the program sees it.
 
-use super::builder::Builder;
 use super::changes::NodeChange;
 use super::core::Core;
 use super::requests::Request;
@@ -57,11 +56,6 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// Begins to make a scheduler a node.
-    pub fn builder() -> Builder {
-        Builder::new()
-    }
-
     pub(super) fn new(core: Arc<Core>, leaving: Arc<Leaving>) -> Self {
         Self { core, leaving }
     }
@@ -84,8 +78,8 @@ impl Cluster {
         self.core.base.watchers.nodes()
     }
 
-    /// Tells the process of each node that is connected, and then of each that comes or goes. It gets
-    /// control messages, which no limit of its mailbox refuses.
+    /// Tells the process of each node that is connected, and then of each that comes or goes. It
+    /// gets control messages, which no limit of its mailbox refuses.
     pub fn watch_nodes(&self, watcher: Recipient<NodeChange>) {
         self.core.base.watchers.add(watcher);
     }

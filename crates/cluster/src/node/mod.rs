@@ -1,12 +1,12 @@
 //! A scheduler as a node: its processes reach those of other nodes by their PIDs.
 //!
-//! **Problem.** A message, a monitor, a link, a name must mean the same between nodes as within one;
-//! what can't be the same, a lost connection, must be said.
+//! **Problem.** A message, a monitor, a link, a name must mean the same between nodes as within
+//! one; what can't be the same, a lost connection, must be said.
 //!
-//! **Parts.** The *gateway* is what the scheduler and its router know. Each peer has a *session* behind
-//! a lock, which senders use in their own threads, and a *link*, a process that reads what the peer
-//! sends. The *warden* is the process that lets the links end in time. *Tables* keep what waits for
-//! an answer, and are told as a whole when the session ends.
+//! **Parts.** The *gateway* is what the scheduler and its router know. Each peer has a *session*
+//! behind a lock, which senders use in their own threads, and a *link*, a process that reads what
+//! the peer sends. The *warden* is the process that lets the links end in time. *Tables* keep what
+//! waits for an answer, and are told as a whole when the session ends.
 //!
 //! It may import the session, the engine and the wire, and nothing of it knows an engine.
 

@@ -3,10 +3,10 @@
 //! **Problem.** A message has come, and the mailbox of its process is full. Others behind it, for
 //! other processes, must go on, and no message of the process may pass it.
 //!
-//! **Protocol.** The message waits here, with its credit, as a sender waits for room. Later messages
-//! for its process wait behind it. The credit that the peer has bounds all of them: without credit
-//! the peer's data lane waits, and control goes on. Large messages have given their credit back, so
-//! the link gives none for further chunks while too many bytes of them wait here.
+//! **Protocol.** The message waits here, with its credit, as a sender waits for room. Later
+//! messages for its process wait behind it. The credit that the peer has bounds all of them:
+//! without credit the peer's data lane waits, and control goes on. Large messages have given their
+//! credit back, so the link gives none for further chunks while too many bytes of them wait here.
 
 use crate::id::Half;
 use ganger_proc_api::{Envelope, Pid, SendError};
@@ -95,8 +95,8 @@ impl Parked {
         lock(&self.ready).push(pid);
     }
 
-    /// Delivers to the mailboxes that have room. `done` gets each message's cost, and the refusal if
-    /// there is one.
+    /// Delivers to the mailboxes that have room. `done` gets each message's cost, and the refusal
+    /// if there is one.
     pub(crate) fn poll(
         &mut self,
         scheduler: &Handle,

@@ -7,10 +7,11 @@
 //! **Protocol.**
 //! 1. A *sender* locks the peer, puts its message into the session, and hands the frames that may
 //!    leave to the engine. Values of types with codecs have been encoded before, without the lock.
-//! 2. The *engine* never takes this lock: its calls put frames and hints into the inbox, and wake the
-//!    link (`link.rs`).
-//! 3. The *link*, a process, takes the inbox, handles what has happened, and is woken by a timer for
-//!    the session's deadline. A sender wakes it only when the deadline comes sooner than before.
+//! 2. The *engine* never takes this lock: its calls put frames and hints into the inbox, and wake
+//!    the link (`link.rs`).
+//! 3. The *link*, a process, takes the inbox, handles what has happened, and is woken by a timer
+//!    for the session's deadline. A sender wakes it only when the deadline comes sooner than
+//!    before.
 //! 4. Whichever thread finds that the session has ended empties all tables under the same lock, and
 //!    leaves them to the link, which tells. So what is in a table belongs to the session that is.
 //!

@@ -1,8 +1,8 @@
 //! PIDs between two nodes.
 //!
-//! A PID crosses as its host and its number. Most are of the sender's node or of the receiver's, and
-//! then the node is a single byte. Each side sees its own PIDs without a node, and those of other
-//! nodes with it. Names of strangers are bounded by what parsed texts may add.
+//! A PID crosses as its host and its number. Most are of the sender's node or of the receiver's,
+//! and then the node is a single byte. Each side sees its own PIDs without a node, and those of
+//! other nodes with it. Names of strangers are bounded by what parsed texts may add.
 
 use crate::wire::{Fields, Known, ReadError, Reader, SymbolKind};
 use ganger_proc_api::{HostName, NodeName, Pid};
@@ -56,7 +56,7 @@ mod tests {
     use super::*;
     use crate::wire::Apart;
 
-    // pins: B17
+    // pins: B20
     #[test]
     fn each_side_sees_its_own_processes_without_a_node() {
         let name = |text| NodeName::new(text).unwrap();

@@ -1,7 +1,7 @@
 //! Messages larger than a frame.
 //!
-//! **Problem.** A message of many frames must not hold up all others of its lane, and a later message
-//! of the same sender must not overtake it.
+//! **Problem.** A message of many frames must not hold up all others of its lane, and a later
+//! message of the same sender must not overtake it.
 //!
 //! **Protocol.**
 //! 1. *Sender*: cuts the message into chunks, and puts a few into the lane at a time, in turn with
@@ -214,7 +214,7 @@ mod tests {
         Reader::new(apart.finish())
     }
 
-    // pins: B19
+    // pins: B22
     #[test]
     fn sources_take_turns_and_keep_their_order() {
         let pid = |id| Some(format!("{{main|{id}}}").parse().unwrap());
@@ -250,7 +250,7 @@ mod tests {
         assert!(streams.is_empty() && assembly.open.is_empty());
     }
 
-    // pins: B19
+    // pins: B22
     #[test]
     fn lengths_are_checked_before_anything_is_kept() {
         let mut assembly = Assembly::default();

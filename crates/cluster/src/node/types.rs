@@ -3,8 +3,8 @@
 //! **Problem.** A value of any type may be in a message, and most types say nothing of how they
 //! become bytes. A value that can't cross must be refused at the send, with what was sent.
 //!
-//! **Protocol.** A type is registered under a name, which both nodes know. The sender finds the codec
-//! by the type of the value, the receiver by the name. A value of an unknown name arrives as
+//! **Protocol.** A type is registered under a name, which both nodes know. The sender finds the
+//! codec by the type of the value, the receiver by the name. A value of an unknown name arrives as
 //! [`Foreign`], so nodes of two versions live together.
 
 use bytes::Bytes;

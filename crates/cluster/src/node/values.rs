@@ -248,7 +248,7 @@ mod tests {
     use crate::wire::Apart;
     use ganger_proc_api::{NodeName, Pid};
 
-    // pins: B17
+    // pins: B21
     #[test]
     fn plain_values_cross_without_a_registration() {
         let name = |text| NodeName::new(text).unwrap();

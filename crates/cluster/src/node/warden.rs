@@ -1,4 +1,5 @@
-//! The process of a node itself: it lets the links end when the scheduler stops, or the node leaves.
+//! The process of a node itself: it lets the links end when the scheduler stops, or the node
+//! leaves.
 //!
 //! **Protocol.** A stop cancels this process, and leaves the links alone.
 //! 1. The warden waits until no process is left but those of the node, or a quarter of the time to

@@ -565,8 +565,7 @@ impl Session {
     /// Bytes in the queue of a lane.
     #[must_use]
     pub fn queued(&self, lane: Lane) -> usize {
-        let lanes = self.lanes();
-        lanes.map_or(0, |lanes| lanes[lane.index()].queued())
+        (self.lanes()).map_or(0, |lanes| lanes[lane.index()].queued())
     }
 
     fn lanes(&self) -> Option<&[Outgoing; 2]> {

@@ -22,7 +22,8 @@ pub struct Running {
 
 impl Twin {
     /// Moves the clock with the time of the program, on a thread, until the result is dropped: for
-    /// nodes whose schedulers run. The deliveries then depend on the time, and no seed repeats them.
+    /// nodes whose schedulers run. The deliveries then depend on the time, and no seed repeats
+    /// them.
     ///
     /// # Panics
     /// The system refuses the thread.
