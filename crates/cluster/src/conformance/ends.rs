@@ -11,7 +11,8 @@ pub fn a_monitor_has_the_cause<H: Harness>() {
     let watcher = Strings::start(harness.near());
     let far = harness.far();
     type End = fn(&Strings);
-    let ends: [(End, fn(&ExitCause) -> bool); 3] = [
+    type IsRight = fn(&ExitCause) -> bool;
+    let ends: [(End, IsRight); 3] = [
         (
             |it| {
                 it.act(|_, out| {
@@ -68,7 +69,7 @@ pub fn a_monitor_of_what_is_not_there_says_so<H: Harness>() {
     for pid in [pid, never] {
         watcher.act(move |ctx, _| {
             // Within a node the caller may learn it at once.
-            drop(ctx.monitor(pid, 7));
+            let _here = ctx.monitor(pid, 7);
             Ok(())
         });
         assert_eq!(watcher.exit(), (pid, 7, ExitCause::NotFound));
@@ -187,7 +188,7 @@ pub fn a_link_taken_back_is_over<H: Harness>() {
     let pid = harness.far_pid(far.pid());
     near.done(move |ctx, _| {
         ctx.link(pid)?;
-        ctx.unlink(pid);
+        ctx.unlink(pid)?;
         Ok(())
     });
     arrived(&harness);

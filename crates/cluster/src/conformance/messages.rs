@@ -175,7 +175,7 @@ pub fn control_overtakes_and_has_its_order<H: Harness>() {
     let pid = harness.far_pid(far.pid());
     let (go, gone) = std::sync::mpsc::channel::<()>();
     far.act(move |ctx, _| {
-        ctx.blocking(|| drop(gone.recv_timeout(PATIENCE)));
+        ctx.blocking(|| _ = gone.recv_timeout(PATIENCE));
         Ok(())
     });
     send_all(harness.near(), pid, 0..10);

@@ -5,6 +5,8 @@
 //! fails by a panic. [`cases!`](crate::cases) makes a test of each. A case with a carrier that
 //! loses, or a connection that is cut, is over at once where the harness has none.
 
+#![allow(clippy::missing_panics_doc, reason = "a case fails by a panic")]
+
 mod ends;
 mod large;
 mod messages;
@@ -84,7 +86,6 @@ pub struct Parcel {
 pub struct Unregistered(pub u64);
 
 /// The settings of a scheduler in a harness.
-#[must_use]
 pub fn scheduler(node: &str) -> ganger_sched::Builder {
     Scheduler::builder()
         .workers(2)

@@ -96,7 +96,7 @@ impl Strings {
         let (tell, told) = channel();
         self.act(move |ctx, out| {
             let result = act(ctx, out);
-            drop(tell.send(()));
+            let _gone = tell.send(());
             result
         });
         told.recv_timeout(PATIENCE)

@@ -15,7 +15,7 @@ pub fn a_full_mailbox_stops_no_other_pair<H: Harness>() {
     let slow = Strings::start(harness.far());
     let (go, gone) = channel::<()>();
     slow.act(move |ctx, _| {
-        ctx.blocking(|| drop(gone.recv_timeout(PATIENCE)));
+        ctx.blocking(|| _ = gone.recv_timeout(PATIENCE));
         Ok(())
     });
     let slow_pid = harness.far_pid(slow.pid());
@@ -37,7 +37,7 @@ pub fn a_sender_waits_for_room_in_order<H: Harness>() {
     let slow = Strings::start(harness.far());
     let (go, gone) = channel::<()>();
     slow.act(move |ctx, _| {
-        ctx.blocking(|| drop(gone.recv_timeout(PATIENCE)));
+        ctx.blocking(|| _ = gone.recv_timeout(PATIENCE));
         Ok(())
     });
     let pid = harness.far_pid(slow.pid());
@@ -59,7 +59,7 @@ pub fn a_sender_waits_for_room_in_order<H: Harness>() {
         let near = harness.near();
         scope.spawn(move || {
             send_all(near, pid, 0..100);
-            drop(tell.send(()));
+            let _gone = tell.send(());
         });
         drop(go);
         for _ in 0..accepted {

@@ -32,7 +32,7 @@ pub fn the_end_of_the_connection_is_told_once<H: Harness>() {
     let witness_pid = harness.far_pid(witness.pid());
     drop(witness.wait());
     near.act(move |ctx, _| {
-        drop(ctx.monitor(witness_pid, 7));
+        let _here = ctx.monitor(witness_pid, 7);
         Ok(())
     });
     assert_eq!(near.exit(), (witness_pid, 7, ExitCause::NotFound));

@@ -24,8 +24,11 @@ const DEAD: Duration = Duration::from_secs(4);
 /// Starts a node of the name.
 fn node(twin: &Twin, name: &str) -> (Scheduler, Cluster) {
     let scheduler = scheduler(name).start().expect("the scheduler starts");
-    let mut settings = Settings::default();
-    settings.dead = DEAD;
+    let dead = DEAD;
+    let settings = Settings {
+        dead,
+        ..Settings::default()
+    };
     let node = Cluster::builder()
         .cluster("conformance")
         .cookie("secret")
@@ -79,12 +82,13 @@ impl Harness for Twins {
     }
 
     fn disturb(&self) -> bool {
-        let mut faults = Faults::default();
-        faults.drop = [200, 200];
-        faults.repeat = 100;
-        faults.reorder = 100;
-        faults.late = Duration::from_millis(5);
-        self.twin.faults(faults);
+        self.twin.faults(Faults {
+            drop: [200, 200],
+            repeat: 100,
+            reorder: 100,
+            late: Duration::from_millis(5),
+            ..Faults::default()
+        });
         true
     }
 

@@ -32,7 +32,10 @@ const MAX_NEW_TOPICS: usize = 1024;
 
 /// The values of a message that are of types with codecs, as bytes; nothing for the others.
 #[derive(Debug, Default)]
-pub(crate) struct Encoded(Vec<Option<(Arc<str>, Vec<u8>)>>);
+pub(crate) struct Encoded(Vec<Option<Typed>>);
+
+/// The name of a type, and the bytes of a value.
+type Typed = (Arc<str>, Vec<u8>);
 
 impl Encoded {
     /// Encodes the values of a message, and leaves the message as it is.
@@ -75,7 +78,7 @@ fn encode(
     types: &Types,
     value: &mut Payload,
     room: &mut usize,
-) -> Result<Option<(Arc<str>, Vec<u8>)>, EncodeError> {
+) -> Result<Option<Typed>, EncodeError> {
     let encoded = match value.kind() {
         Some(_) => Some(types.encode(value, *room)?),
         None => None,
@@ -112,12 +115,7 @@ pub(crate) fn write(
     }
 }
 
-fn write_value(
-    fields: &mut impl Fields,
-    places: Places,
-    value: &Payload,
-    typed: Option<&(Arc<str>, Vec<u8>)>,
-) {
+fn write_value(fields: &mut impl Fields, places: Places, value: &Payload, typed: Option<&Typed>) {
     if let Some((name, bytes)) = typed {
         fields.u8(TYPED);
         fields.symbol(SymbolKind::Type, name);
