@@ -1,5 +1,8 @@
 //! Processes of other nodes.
 
+mod codecs;
+mod references;
+mod typed;
 mod wire;
 
 use crate::support::{PATIENCE, Strings, exit, failed, puppet};

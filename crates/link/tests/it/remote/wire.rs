@@ -1,11 +1,17 @@
 //! Two schedulers of one program as two nodes, or as two hosts of a node, and a connection between
-//! them that a test can hold back and cut.
+//! them that a test can hold back and cut. Messages of types with a codec (`codecs.rs`) travel as
+//! texts, and others as they are.
 
+mod texts;
+
+use super::codecs;
 use crate::support::PATIENCE;
 use ganger_link::RemoteLinks as _;
 use ganger_proc_api::{
-    CancelReason, Envelope, EnvelopeReceiver, ExitCause, NotFound, Pid, SendError, SendErrorKind,
+    CancelReason, CommandError, Completer, EndWatch, Envelope, EnvelopeReceiver, ExitCause,
+    NotFound, Pid, SendError, SendErrorKind,
 };
+use ganger_sched::crossing::FarReply;
 use ganger_sched::{ExitAction, ExitKey, Handle, Remote, RemoteLink, Scheduler, WeakHandle};
 use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::sync::{Arc, Condvar, Mutex};
@@ -22,7 +28,16 @@ enum Packet {
     Unlink(RemoteLink),
     Signal(RemoteLink, ExitCause),
     Exit(Pid, Pid, ExitCause),
+    /// The target, the name of the type, and the text.
+    Message(Pid, &'static str, String),
+    /// The number of a question, and the answer.
+    Answer(u64, Answer),
+    /// The answer to a question is unwanted.
+    Unwanted(u64),
 }
+
+/// The name of the type, and the text.
+type Answer = Result<(&'static str, String), String>;
 
 #[derive(Default)]
 struct Side {
@@ -30,6 +45,10 @@ struct Side {
     /// Of this side's requests.
     watches: BTreeMap<u64, (Pid, Box<dyn ExitAction>)>,
     links: HashSet<RemoteLink>,
+    /// Of this side's questions; with what tells the other side that no answer is wanted.
+    askers: BTreeMap<u64, (Completer, Option<EndWatch>)>,
+    /// The other side's questions.
+    questions: BTreeMap<u64, FarReply>,
     /// For this side.
     arriving: VecDeque<Packet>,
 }
@@ -52,6 +71,7 @@ pub(super) struct Wire {
 }
 
 /// The end of the connection at one side.
+#[derive(Clone)]
 struct End {
     wire: Arc<Wire>,
     side: usize,
@@ -77,6 +97,11 @@ impl ExitAction for Foreign {
     fn key(&self) -> Option<ExitKey> {
         Some(foreign_key(self.number))
     }
+}
+
+fn ended_with(mut action: Box<dyn ExitAction>, pid: Pid, cause: &ExitCause) {
+    action.release(pid);
+    action.tell(pid, cause);
 }
 
 fn foreign_key(number: u64) -> ExitKey {
@@ -169,12 +194,19 @@ impl Wire {
             side.arriving.clear();
             let links = std::mem::take(&mut side.links);
             let watches = std::mem::take(&mut side.watches);
-            (side.scheduler.clone(), watches, links)
+            let askers = std::mem::take(&mut side.askers);
+            let questions = std::mem::take(&mut side.questions);
+            let scheduler = side.scheduler.clone();
+            (scheduler, watches, links, askers, questions)
         });
         drop(state);
-        for (scheduler, watches, links) in ended {
+        for (scheduler, watches, links, askers, questions) in ended {
+            for (completer, _watch) in askers.into_values() {
+                completer.finish(Err(CommandError::Ended(ExitCause::NoConnection)));
+            }
+            questions.into_values().for_each(FarReply::give_up);
             for (pid, action) in watches.into_values() {
-                action.tell(pid, &ExitCause::NoConnection);
+                ended_with(action, pid, &ExitCause::NoConnection);
             }
             let scheduler = scheduler.and_then(|it| it.upgrade());
             for link in links {
@@ -194,6 +226,12 @@ impl Wire {
     pub(super) fn kept(&self) -> [(usize, usize); 2] {
         let state = self.state.lock().unwrap();
         (state.sides.each_ref()).map(|side| (side.watches.len(), side.links.len()))
+    }
+
+    /// How many questions wait at each side: its own, and those of the other side.
+    pub(super) fn questions(&self) -> [(usize, usize); 2] {
+        let state = self.state.lock().unwrap();
+        (state.sides.each_ref()).map(|side| (side.askers.len(), side.questions.len()))
     }
 
     fn scheduler(&self, side: usize) -> Option<Handle> {
@@ -226,7 +264,7 @@ impl Wire {
                     .watches
                     .remove(&number);
                 if let Some((pid, action)) = watch {
-                    action.tell(pid, &cause);
+                    ended_with(action, pid, &cause);
                 }
             }
             Packet::Cancel(pid, reason) => drop(scheduler.cancel(pid, reason)),
@@ -245,6 +283,25 @@ impl Wire {
             }
             Packet::Exit(target, from, cause) => {
                 let _gone = scheduler.exit_arrived(target, from, cause);
+            }
+            Packet::Message(target, name, text) => {
+                self.message(&scheduler, side, target, name, &text);
+            }
+            Packet::Answer(number, answer) => {
+                let mut state = self.state.lock().unwrap();
+                let asker = state.sides[side].askers.remove(&number);
+                drop(state);
+                let answer = answer.map(|(name, text)| codecs::named(name).decode(&text).unwrap());
+                let answer = answer.map_err(|text| serde_json::from_str(&text).unwrap());
+                if let Some((completer, _watch)) = asker {
+                    completer.finish(answer);
+                }
+            }
+            Packet::Unwanted(number) => {
+                let mut state = self.state.lock().unwrap();
+                let question = state.sides[side].questions.remove(&number);
+                drop(state);
+                question.into_iter().for_each(FarReply::give_up);
             }
         }
     }
@@ -274,7 +331,7 @@ impl Remote for End {
         let mut state = self.wire.state.lock().unwrap();
         if state.is_cut {
             drop(state);
-            return action.tell(process, &ExitCause::NoConnection);
+            return ended_with(action, process, &ExitCause::NoConnection);
         }
         state.last += 1;
         let number = state.last;
@@ -340,6 +397,10 @@ impl Remote for End {
 
 impl EnvelopeReceiver for End {
     fn send(&self, envelope: Envelope) -> Result<(), SendError> {
+        let codec = envelope.message.payloads.first().and_then(codecs::of);
+        if let Some(codec) = codec {
+            return self.send_text(codec, envelope);
+        }
         if self.wire.state.lock().unwrap().is_cut {
             return Err(SendError::new(SendErrorKind::NoConnection, envelope));
         }

@@ -1,13 +1,15 @@
 //! Addresses and recipients, by serde: as PIDs.
 
 use super::converts;
+use crate::api::call::CallRefused;
 use crate::api::handle::Handle;
 use crate::api::process_handle::Address;
 use crate::api::typed::Recipient;
+use crate::process::dropped;
 use crate::runtime::cell::{ProcessCell, Task};
 use crate::runtime::shared::Shared;
 use ganger_proc_api::crossing::{self, Incoming, Outgoing, Replies};
-use ganger_proc_api::{Envelope, Message, Pid, SendError, SendErrorKind};
+use ganger_proc_api::{CommandError, Envelope, ExitCause, Message, Pid, SendError, SendErrorKind};
 use serde::de::{self, Deserialize, Deserializer};
 use serde::ser::{self, Serialize, Serializer};
 use std::any::Any;
@@ -71,6 +73,22 @@ pub fn converted(scheduler: &Handle, refused: SendError) -> Result<Envelope, Sen
         Ok(message) => Ok(message.to(target)),
         Err(message) => Err(SendError::new(kind, message.to(target))),
     }
+}
+
+/// Drops a message of another node that no process of the scheduler takes. The askers of the
+/// replies inside learn it: the process has ended, with the cause
+/// [`NotFound`](ExitCause::NotFound), or has refused their question.
+pub fn drop_refused(refused: SendError) {
+    let (kind, pid) = (refused.kind, refused.envelope.target);
+    let scope = dropped::open();
+    drop(refused);
+    dropped::answer(|| match kind {
+        SendErrorKind::NotFound | SendErrorKind::Ended(_) => {
+            CommandError::Ended(ExitCause::NotFound)
+        }
+        kind => CommandError::Failed(CallRefused { pid, kind }.into()),
+    });
+    drop(scope);
 }
 
 const OUTSIDE: &str = "an address can be serialized in a message to another node alone: in \

@@ -4,5 +4,5 @@ mod addresses;
 mod converts;
 mod far_reply;
 
-pub use addresses::{converted, decode, encode};
+pub use addresses::{converted, decode, drop_refused, encode};
 pub use far_reply::{Answers, FarReply};
