@@ -6,9 +6,11 @@ mod typed;
 mod wire;
 
 use crate::support::{PATIENCE, Strings, exit, failed, puppet};
-use ganger_link::{Lane, LinkContext as _, LookupError, Registry as _, TargetError};
+use ganger_link::{
+    Lane, LinkContext as _, LookupError, Registry as _, RemoteLinks as _, TargetError,
+};
 use ganger_proc_api::{ExitCause, ExitReason, Message, Pid, SendErrorKind, Tag};
-use ganger_sched::Scheduler;
+use ganger_sched::{RemoteLink, Scheduler};
 use std::sync::Arc;
 use std::sync::mpsc::channel;
 use wire::{Wire, start, two};
@@ -231,6 +233,20 @@ fn requests_and_names_reach_processes_of_other_nodes_and_hosts() {
         assert_eq!(told, [ExitCause::Terminated]);
         let error = here.lookup::<u64>("shop").unwrap_err();
         assert!(matches!(error, LookupError::NoSuchName(_)));
+    }
+}
+
+// pins: B14
+#[test]
+fn a_link_that_is_not_of_this_scheduler_is_not_kept() {
+    let (wire, [here, there]) = nodes();
+    let (one, other) = (puppet(&there), puppet(&there));
+    let link = RemoteLink::new(far(&there, &one), far(&there, &other), 7);
+    here.link_arrived(link);
+    wire.settle();
+    assert_eq!(wire.kept(), [(0, 0), (0, 0)]);
+    for process in [one, other] {
+        process.have(|_, _| Ok(()));
     }
 }
 

@@ -153,3 +153,67 @@ impl CompletionSink for Sink {
         true
     }
 }
+
+#[cfg(all(test, not(ganger_loom)))]
+mod tests {
+    use super::*;
+    use std::sync::mpsc::{Receiver, Sender, channel};
+
+    impl Answers for Mutex<Sender<(u64, String)>> {
+        fn answer(&self, number: u64, answer: Result<Payload, CommandError>) {
+            lock(self).send((number, format!("{answer:?}"))).unwrap();
+        }
+    }
+
+    fn reply(number: u64) -> (FarReply, Completer, Receiver<(u64, String)>) {
+        let (tell, told) = channel();
+        let (far, completer) = FarReply::new(Arc::new(Mutex::new(tell)), number, None);
+        (far, completer, told)
+    }
+
+    // pins: B18
+    #[test]
+    fn an_answer_goes_out_once_and_makes_no_call() {
+        let (far, completer, told) = reply(7);
+        let watch = completer.on_end(|| panic!("it is answered"));
+        assert!(watch.is_some() && !completer.is_cancelled());
+        completer.complete(42_u64);
+        far.give_up();
+        assert_eq!(told.iter().collect::<Vec<_>>(), [(7, "Ok(42)".to_owned())]);
+        // So does the drop, and a scope of this thread gives it the cause.
+        let (_far, completer, told) = reply(8);
+        let scope = dropped::open();
+        drop(completer);
+        assert!(told.try_recv().is_err());
+        dropped::answer(|| CommandError::Timeout);
+        drop(scope);
+        assert_eq!(
+            told.iter().collect::<Vec<_>>(),
+            [(8, "Err(Timeout)".to_owned())]
+        );
+        let (_far, completer, told) = reply(9);
+        drop(completer);
+        assert_eq!(
+            told.iter().collect::<Vec<_>>(),
+            [(9, "Err(Dropped)".to_owned())]
+        );
+    }
+
+    // pins: B18
+    #[test]
+    fn an_answer_that_is_given_up_does_not_go_out() {
+        let (far, completer, told) = reply(7);
+        let (tell, called) = channel();
+        let call = |n: u64| {
+            let tell = tell.clone();
+            completer.on_end(move || tell.send(n).unwrap())
+        };
+        let (_first, second) = (call(1), call(2));
+        drop(second);
+        far.give_up();
+        assert_eq!(called.try_iter().collect::<Vec<_>>(), [1]);
+        assert!(completer.is_cancelled() && call(3).is_none());
+        completer.complete(42_u64);
+        assert_eq!(told.iter().count(), 0);
+    }
+}
