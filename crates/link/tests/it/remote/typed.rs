@@ -27,7 +27,7 @@ pub(super) enum Count {
     Get(Reply<u64>),
     Fail(Reply<u64>),
     Forget(Reply<u64>),
-    /// Answers never, and says who asks and when the answer is unwanted.
+    /// Answers never. Says which process asks, and when the answer is unwanted.
     Keep(Reply<u64>),
     Panic,
     End,
