@@ -6,6 +6,7 @@ mod book;
 mod cargo;
 mod ci;
 mod clippy;
+mod cluster_keys;
 mod engines;
 mod features;
 mod fuzz;
@@ -54,6 +55,11 @@ enum Task {
     /// The steps run in order, each named and timed, until a step fails. The last line of the
     /// output says how many tests passed and failed.
     Ci(ci::Options),
+    /// Writes an authority, and a certificate and a key for each node of a cluster
+    ///
+    /// The direct engine takes a node's folder by `keys(dir)`. A later call with the same folder adds
+    /// nodes, or renews their certificates.
+    ClusterKeys(cluster_keys::Options),
     /// Runs the loom models, each in a process of its own, and times them
     ///
     /// Each model has a bound on preemptions with which it takes seconds: the bounded set, which
@@ -89,6 +95,7 @@ fn main() -> ExitCode {
         Task::Bench(options) => return bench::run(&options),
         Task::Book(options) => book::run(options),
         Task::Ci(options) => return ci::run(&options),
+        Task::ClusterKeys(options) => cluster_keys::run(&options),
         Task::Loom(options) => loom::run(&options, &mut totals::Totals::default()),
         Task::Metrics => metrics::run(),
         Task::Mutants(options) => mutants::run(&options),

@@ -9,7 +9,7 @@ use super::arrows::{Crate, File};
 type Layers = (&'static str, &'static [&'static str]);
 
 /// The crates with folders.
-const CRATES: [Layers; 21] = [
+const CRATES: [Layers; 22] = [
     ("benches", &BENCHES),
     (
         "cluster",
@@ -22,6 +22,7 @@ const CRATES: [Layers; 21] = [
             "conformance",
         ],
     ),
+    ("cluster-direct", &CLUSTER_DIRECT),
     ("link", &LINK),
     ("lock", &LOCK),
     ("model", &MODEL),
@@ -56,6 +57,14 @@ const OBSERVE: [&str; 6] = [
     "recording",
     "recent",
     "dumps endpoint",
+];
+
+const CLUSTER_DIRECT: [&str; 5] = [
+    "discovery error refusal signal wire",
+    "security",
+    "link",
+    "node",
+    "direct",
 ];
 
 const LINK: [&str; 3] = [
@@ -180,7 +189,7 @@ const WAIT: [&str; 3] = ["block watch", "until waiter", "queue wake_list"];
 const XTASK: [&str; 7] = [
     "totals root",
     "cargo metrics program",
-    "instructions loom packed readme soak tidy wordfreq",
+    "cluster_keys instructions loom packed readme soak tidy wordfreq",
     "alone bench book clippy mutants sanitize",
     "engines features fuzz",
     "step",

@@ -4,7 +4,7 @@ use super::Finding;
 use super::source::Source;
 
 /// The folders in `crates`, each with the folders that the crate or its tests may use.
-const LAYERS: [(&str, &[&str]); 26] = [
+const LAYERS: [(&str, &[&str]); 27] = [
     ("soak", &[]),
     ("sync", &[]),
     ("deque", &["sync", "soak"]),
@@ -62,6 +62,12 @@ const LAYERS: [(&str, &[&str]); 26] = [
     (
         "cluster",
         &["sync", "proc-api", "relay", "sched", "link", "time"],
+    ),
+    (
+        "cluster-direct",
+        &[
+            "sync", "proc-api", "wait", "sched", "task", "net", "cluster",
+        ],
     ),
     // Its tests have an endpoint of their own.
     ("top", &["observe", "ring", "sched", "task"]),

@@ -1,0 +1,110 @@
+//! A connection between two nodes that know each other.
+
+use super::pipe::Pipe;
+use crate::signal::Signal;
+use ganger_sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use ganger_sync::sync::{Mutex, lock};
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+/// A connection is silent after so many looks without a byte.
+const MOST_SILENT: u32 = 3;
+
+/// A connection whose peer has proven its name.
+pub(crate) struct Link {
+    pub(crate) pipe: Pipe,
+    /// The run of the peer's engine.
+    pub(crate) run: [u8; 16],
+    /// Whether the node with the lower name has opened it.
+    pub(crate) by_lower: bool,
+    /// Of the peer's side.
+    pub(crate) address: SocketAddr,
+    /// Where other nodes reach the peer, or empty.
+    pub(crate) reached_at: Box<str>,
+    /// Whether bytes have come since the last look.
+    is_heard: AtomicBool,
+    silent: AtomicU32,
+    is_over: AtomicBool,
+    /// Set at the end.
+    pub(crate) over: Signal,
+    /// Set by the next sign of life, or by the end.
+    asked: Mutex<Vec<Arc<Signal>>>,
+}
+
+impl Link {
+    pub(crate) fn new(
+        pipe: Pipe,
+        run: [u8; 16],
+        by_lower: bool,
+        address: SocketAddr,
+        reached_at: Box<str>,
+    ) -> Self {
+        Self {
+            pipe,
+            run,
+            by_lower,
+            address,
+            reached_at,
+            is_heard: AtomicBool::new(true),
+            silent: AtomicU32::new(0),
+            is_over: AtomicBool::new(false),
+            over: Signal::default(),
+            asked: Mutex::default(),
+        }
+    }
+
+    /// Whether this connection takes the place of `present` without a question. Of two connections
+    /// of the same two programs, both sides keep the same: the one that the lower name has opened,
+    /// or else the newer. Another program has to wait for an answer of the present.
+    pub(crate) fn is_better_than(&self, present: &Self) -> bool {
+        let is_same_pair = present.run == self.run;
+        present.is_over() || is_same_pair && (self.by_lower || !present.by_lower)
+    }
+
+    /// Bytes have come.
+    pub(crate) fn hear(&self) {
+        // Ordering: a hint, read by the look of the keeper.
+        self.is_heard.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether nothing has come for some looks, this one included.
+    pub(crate) fn is_silent(&self) -> bool {
+        // Ordering: a hint, written by the reader.
+        if self.is_heard.swap(false, Ordering::Relaxed) {
+            // Ordering: of the keeper alone.
+            self.silent.store(0, Ordering::Relaxed);
+            return false;
+        }
+        // Ordering: of the keeper alone.
+        self.silent.fetch_add(1, Ordering::Relaxed) + 1 >= MOST_SILENT
+    }
+
+    /// Set by the next sign of life, or by the end.
+    pub(crate) fn next_sign(&self) -> Arc<Signal> {
+        let signal = Arc::new(Signal::default());
+        lock(&self.asked).push(Arc::clone(&signal));
+        if self.is_over() {
+            signal.set();
+        }
+        signal
+    }
+
+    /// The peer lives.
+    pub(crate) fn sign(&self) {
+        let asked = std::mem::take(&mut *lock(&self.asked));
+        asked.iter().for_each(|signal| signal.set());
+    }
+
+    /// The reader has left.
+    pub(crate) fn end(&self) {
+        // Ordering: pairs with the load in `is_over`.
+        self.is_over.store(true, Ordering::Release);
+        self.over.set();
+        self.sign();
+    }
+
+    pub(crate) fn is_over(&self) -> bool {
+        // Ordering: pairs with the store in `end`.
+        self.is_over.load(Ordering::Acquire)
+    }
+}

@@ -1,0 +1,139 @@
+//! Keeps the connections: asks the discovery, dials what is due, and looks for silent peers.
+
+use super::book::Origin;
+use super::dial::dial;
+use super::state::Node;
+use crate::discovery::Discovery;
+use crate::wire::Kind;
+use ganger_cluster::NodeId;
+use ganger_net::resolve;
+use ganger_proc_api::Instant;
+use ganger_sched::ContextExt;
+use ganger_sync::sync::lock;
+use ganger_task::Cx;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The least pause between two rounds.
+const LEAST: Duration = Duration::from_millis(1);
+/// For the addresses of a host.
+const RESOLVE: Duration = Duration::from_secs(5);
+/// The most addresses from the discovery.
+const MOST_SEEDS: usize = 1024;
+
+/// Dials what is due, until the node stops.
+pub(crate) async fn keep(cx: Cx, node: Arc<Node>) {
+    let mut look_at = node.now() + node.limits.alive;
+    while !node.is_stopping() {
+        let now = node.now();
+        if now >= look_at {
+            look(&node);
+            look_at = now + node.limits.alive;
+        }
+        let due = lock(&node.book).due(now, |name| node.is_connected(name));
+        for address in due {
+            let own = Arc::clone(&node);
+            let spawned = cx.spawn(async move |cx: Cx| {
+                dial(&own, &cx, address).await;
+                Ok(())
+            });
+            if spawned.is_err() {
+                return;
+            }
+        }
+        let next = lock(&node.book).next(|name| node.is_connected(name));
+        let next = next.unwrap_or(Instant::NEVER).min(look_at);
+        let pause = (next - node.now()).max(LEAST);
+        // Its end is the time, or news.
+        let waited = cx.timeout(pause, node.news.take()).await;
+        if waited.is_err_and(|error| error.is_cancelled()) {
+            return;
+        }
+    }
+}
+
+/// Sends a sign of life to each peer, and closes silent connections.
+fn look(node: &Node) {
+    for (peer, link) in node.connected() {
+        if link.is_silent() {
+            tracing::warn!(target: "ganger::direct", peer = %peer.name, "silent: disconnected");
+            link.pipe.close();
+        } else {
+            peer.send_own(&link, Kind::Alive, Vec::new());
+        }
+    }
+}
+
+/// Asks the discovery again and again, until the node stops.
+pub(crate) async fn seek(cx: Cx, node: Arc<Node>, discovery: Vec<Arc<dyn Discovery>>) {
+    while !node.is_stopping() {
+        let mut texts = Vec::new();
+        let mut has_all = true;
+        for discovery in &discovery {
+            let discovery = Arc::clone(discovery);
+            match cx.blocking(move || discovery.find()).await {
+                Ok(Ok(found)) => texts.extend(found),
+                Ok(Err(error)) => {
+                    has_all = false;
+                    tracing::warn!(target: "ganger::direct", %error, "the discovery fails");
+                }
+                Err(_) => return,
+            }
+        }
+        texts.truncate(MOST_SEEDS);
+        let mut seeds = Vec::new();
+        for text in &texts {
+            match addresses(&cx, text).await {
+                Some(found) => seeds.extend(found),
+                None => has_all = false,
+            }
+        }
+        seeds.truncate(MOST_SEEDS);
+        if has_all {
+            lock(&node.book).seeds(&seeds, node.now());
+        } else {
+            // Earlier seeds stay.
+            let mut book = lock(&node.book);
+            for address in seeds {
+                book.learn(address, None, Origin::Seed, node.now());
+            }
+        }
+        node.news.set();
+        if cx.sleep(node.limits.seek).await.is_err() {
+            return;
+        }
+    }
+}
+
+/// The addresses of a seed.
+async fn addresses(cx: &Cx, text: &str) -> Option<Vec<SocketAddr>> {
+    if let Ok(address) = text.parse() {
+        return Some(vec![address]);
+    }
+    let parts = text.rsplit_once(':');
+    let Some((host, Ok(port))) = parts.map(|(host, port)| (host, port.parse())) else {
+        tracing::warn!(target: "ganger::direct", seed = text, "no address: expected `host:port`");
+        return None;
+    };
+    match cx.timeout(RESOLVE, resolve(host, port)).await {
+        Ok(Ok(found)) => Some(found),
+        Ok(Err(error)) => {
+            tracing::warn!(target: "ganger::direct", seed = text, %error, "an unknown host");
+            None
+        }
+        Err(_) => None,
+    }
+}
+
+impl Node {
+    /// Learns where a node says that it, or another, is.
+    pub(super) fn learn(&self, name: &NodeId, address: &str, origin: Origin) {
+        // A host's name would be a question to the network for each stranger that a peer names.
+        let Ok(address) = address.parse() else {
+            return;
+        };
+        lock(&self.book).learn(address, Some(name), origin, self.now());
+        self.news.set();
+    }
+}

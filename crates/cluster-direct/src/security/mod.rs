@@ -1,0 +1,4 @@
+//! How peers know each other: by a cookie, and by certificates.
+
+pub(crate) mod cookie;
+pub(crate) mod tls;

@@ -1,0 +1,277 @@
+//! Peers that do not keep to the protocol.
+
+use crate::support::{COOKIE, Node, PATIENCE, Told, engine, name, pair, until};
+use ganger_cluster::MAX_FRAME;
+use ganger_cluster_direct::Reason;
+use std::io::{self, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::thread;
+use std::time::Duration;
+
+/// A peer without an engine, which speaks byte by byte.
+pub(crate) struct Stranger {
+    stream: TcpStream,
+}
+
+fn packet(kind: u8, body: &[u8]) -> Vec<u8> {
+    let length = u16::try_from(body.len()).unwrap().to_le_bytes();
+    [b"GNGR", &[1, kind][..], &length, body].concat()
+}
+
+/// A greeting of a node in the default cluster.
+pub(crate) fn greeting(name: &str, run: u8) -> Vec<u8> {
+    let mut body = vec![9; 16];
+    body.extend([run; 16]);
+    for text in ["ganger", name, ""] {
+        body.push(text.len() as u8);
+        body.extend(text.as_bytes());
+    }
+    packet(0, &body)
+}
+
+impl Stranger {
+    pub(crate) fn connect(address: SocketAddr) -> Self {
+        let stream = TcpStream::connect(address).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        Self { stream }
+    }
+
+    /// Shakes hands as a node does.
+    pub(crate) fn join(node: &Node, called: &str) -> Self {
+        Self::join_as(node.address(), called, 1)
+    }
+
+    pub(crate) fn join_as(address: SocketAddr, called: &str, run: u8) -> Self {
+        let mut stranger = Self::connect(address);
+        let own = greeting(called, run);
+        stranger.write(&own);
+        let theirs = stranger.packet().unwrap();
+        let key = ring::hmac::Key::new(ring::hmac::HMAC_SHA256, COOKIE.as_bytes());
+        let said = [b"ganger direct dialer", &own[..], &theirs].concat();
+        stranger.write(&packet(1, ring::hmac::sign(&key, &said).as_ref()));
+        stranger
+    }
+
+    pub(crate) fn write(&mut self, bytes: &[u8]) {
+        self.stream.write_all(bytes).unwrap();
+    }
+
+    /// The next packet of a handshake.
+    pub(crate) fn packet(&mut self) -> io::Result<Vec<u8>> {
+        let mut head = [0; 8];
+        self.stream.read_exact(&mut head)?;
+        let length = u16::from_le_bytes([head[6], head[7]]);
+        let mut packet = head.to_vec();
+        packet.resize(8 + usize::from(length), 0);
+        self.stream.read_exact(&mut packet[8..])?;
+        Ok(packet)
+    }
+
+    /// Waits until the node closes the connection. Returns how many bytes came before.
+    pub(crate) fn until_closed(&mut self) -> usize {
+        let mut rest = Vec::new();
+        match self.stream.read_to_end(&mut rest) {
+            Err(error) if error.kind() != io::ErrorKind::ConnectionReset => panic!("{error}"),
+            _ => rest.len(),
+        }
+    }
+
+    pub(crate) fn read_in_the_background(self) {
+        thread::spawn(move || {
+            let mut stream = self.stream;
+            io::copy(&mut stream, &mut io::sink())
+        });
+    }
+}
+
+/// A frame of a session.
+fn frame(body: &[u8]) -> Vec<u8> {
+    let length = u32::try_from(body.len() + 1).unwrap().to_le_bytes();
+    let crc = crc32fast::hash(&[&length[..], &[0], body].concat()).to_le_bytes();
+    [&length[..], &crc, &[0], body].concat()
+}
+
+/// Refuses in a packet with the code of this reason.
+fn is_refusal(packet: &[u8], code: u8) -> bool {
+    packet[5] == 2 && packet[8] == code
+}
+
+// pins: B18
+#[test]
+fn a_stranger_with_the_cookie_is_a_peer() {
+    let alpha = Node::start("alpha", engine());
+    let mut beta = Stranger::join(&alpha, "beta");
+    assert_eq!(beta.packet().unwrap()[5], 1, "alpha's proof");
+    beta.write(&frame(b"hello"));
+    let expected = Told::Frame(name("beta"), "hello".into());
+    drop(
+        alpha
+            .inbox
+            .until("a frame", |told| told.contains(&expected)),
+    );
+}
+
+/// Frames before the proof are not heard, and end the connection.
+// pins: B18
+#[test]
+fn nothing_is_heard_before_the_proof() {
+    let alpha = Node::start("alpha", engine());
+    let mut beta = Stranger::connect(alpha.address());
+    beta.write(&greeting("beta", 1));
+    beta.packet().unwrap();
+    beta.write(&frame(b"hello"));
+    let refusal = beta.packet().unwrap();
+    assert!(is_refusal(&refusal, 7), "{refusal:?}");
+    beta.until_closed();
+    assert_eq!(alpha.inbox.count(|_| true), 0);
+    assert!(alpha.engine.connected().is_empty());
+    let refused = alpha.until_refused(Reason::Malformed, false);
+    assert_eq!(refused.name, Some(name("beta")));
+}
+
+// pins: B18
+#[test]
+fn a_proof_of_another_connection_is_wrong() {
+    let alpha = Node::start("alpha", engine());
+    let mut beta = Stranger::connect(alpha.address());
+    let own = greeting("beta", 1);
+    beta.write(&own);
+    let theirs = beta.packet().unwrap();
+    let key = ring::hmac::Key::new(ring::hmac::HMAC_SHA256, COOKIE.as_bytes());
+    let said = [b"ganger direct dialer", &own[..], &theirs].concat();
+    let proof = packet(1, ring::hmac::sign(&key, &said).as_ref());
+    beta.write(&proof);
+    assert_eq!(beta.packet().unwrap()[5], 1);
+    // The same bytes once more.
+    let mut copy = Stranger::connect(alpha.address());
+    copy.write(&own);
+    copy.packet().unwrap();
+    copy.write(&proof);
+    let refusal = copy.packet().unwrap();
+    assert!(is_refusal(&refusal, 1), "{refusal:?}");
+    alpha.until_refused(Reason::Cookie, false);
+}
+
+// pins: B18
+#[test]
+fn garbage_gets_a_refusal_and_the_end() {
+    let alpha = Node::start("alpha", engine());
+    for garbage in [
+        "GET / HTTP/1.1\r\n\r\n",
+        "\0\0\0\0\0\0\0\0",
+        "GNGRGNGRGNGRGNGR",
+    ] {
+        let mut stranger = Stranger::connect(alpha.address());
+        stranger.write(garbage.as_bytes());
+        let refusal = stranger.packet().unwrap();
+        assert_eq!(refusal[5], 2, "{refusal:?}");
+        stranger.stream.shutdown(Shutdown::Write).unwrap();
+        stranger.until_closed();
+    }
+    // The alpha of another version says what it is.
+    let mut later = Stranger::connect(alpha.address());
+    later.write(b"GNGR\x02\0\0\0");
+    let refusal = later.packet().unwrap();
+    assert!(is_refusal(&refusal, 5), "{refusal:?}");
+    alpha.until_refused(Reason::Version, false);
+}
+
+/// A frame whose length is over the limit, or whose checksum is wrong, ends the connection at its
+/// head: no byte of its body is awaited.
+// pins: B18
+#[test]
+fn malformed_frames_end_the_connection() {
+    let alpha = Node::start("alpha", engine());
+    let too_long = u32::try_from(MAX_FRAME + 2).unwrap().to_le_bytes().to_vec();
+    let mut wrong = frame(b"hello");
+    *wrong.last_mut().unwrap() ^= 1;
+    let unknown = {
+        let length = 1_u32.to_le_bytes();
+        let crc = crc32fast::hash(&[&length[..], &[99]].concat()).to_le_bytes();
+        [&length[..], &crc, &[99]].concat()
+    };
+    for (run, malformed) in (1..).zip([too_long, vec![0; 4], wrong, unknown]) {
+        alpha.inbox.clear();
+        let mut beta = Stranger::join_as(alpha.address(), "beta", run);
+        beta.packet().unwrap();
+        beta.write(&malformed);
+        beta.until_closed();
+        let vanished = Told::Vanished(name("beta"));
+        drop(
+            alpha
+                .inbox
+                .until("the end", |told| told.contains(&vanished)),
+        );
+        assert!(alpha.inbox.frames().is_empty());
+    }
+    alpha.until_refused(Reason::Malformed, false);
+}
+
+/// A peer that ends its writes is gone, and its connection is closed, although it still reads.
+// pins: B18
+#[test]
+fn a_half_closed_connection_is_an_end() {
+    let alpha = Node::start("alpha", engine());
+    let mut beta = Stranger::join(&alpha, "beta");
+    beta.packet().unwrap();
+    beta.write(&frame(b"hello"));
+    beta.stream.shutdown(Shutdown::Write).unwrap();
+    beta.until_closed();
+    let told = alpha.inbox.until("the end", |told| {
+        told.contains(&Told::Vanished(name("beta")))
+    });
+    assert!(told.contains(&Told::Frame(name("beta"), "hello".into())));
+}
+
+/// Of too many connections without a proof the oldest are closed, and a node that hurries gets
+/// through. A connection that says nothing ends with the time for handshakes.
+// pins: B18
+#[test]
+fn a_flood_of_strangers_is_bounded_and_keeps_no_node_out() {
+    let limit = 8;
+    let alpha = Node::start("alpha", engine().half_open_limit(limit));
+    let mut flood: Vec<_> = (0..3 * limit)
+        .map(|_| Stranger::connect(alpha.address()))
+        .collect();
+    for oldest in &mut flood[..2 * limit] {
+        oldest.until_closed();
+    }
+    assert!(alpha.engine.half_open() <= limit);
+    let beta = Node::start("beta", engine().seeds(alpha.seed()));
+    beta.until_connected(&alpha);
+}
+
+// pins: B18
+#[test]
+fn a_handshake_has_a_time_limit() {
+    let alpha = Node::start("alpha", engine().handshake_limit(Duration::from_millis(20)));
+    let mut silent = Stranger::connect(alpha.address());
+    let mut half = Stranger::connect(alpha.address());
+    half.write(&greeting("beta", 1)[..20]);
+    silent.until_closed();
+    half.until_closed();
+    until("no half-open connection", || alpha.engine.half_open() == 0);
+    alpha.until_refused(Reason::Unfinished, false);
+}
+
+/// Garbage after the handshake of one peer does no harm to another.
+// pins: B18
+#[test]
+fn a_hostile_peer_harms_itself_alone() {
+    let (alpha, beta) = pair(engine(), engine());
+    let mut gamma = Stranger::join(&alpha, "gamma");
+    gamma.packet().unwrap();
+    gamma.write(&[0xff; 100]);
+    gamma.until_closed();
+    assert!(beta.send(&alpha, "hello"));
+    let expected = Told::Frame(beta.name.clone(), "hello".into());
+    drop(
+        alpha
+            .inbox
+            .until("a frame", |told| told.contains(&expected)),
+    );
+    assert_eq!(
+        alpha.inbox.count(|it| *it == Told::Vanished(name("beta"))),
+        0
+    );
+}

@@ -1,0 +1,13 @@
+//! The engine between nodes on loopback.
+
+mod frames;
+mod hostile;
+#[path = "../../../../xtask/src/cluster_keys/issue.rs"]
+mod issue;
+mod members;
+mod proxy;
+mod refusals;
+mod sessions;
+mod starts;
+mod support;
+mod tls;

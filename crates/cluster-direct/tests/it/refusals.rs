@@ -1,0 +1,118 @@
+//! Each reason has its own sentence at both sides.
+
+use crate::hostile::Stranger;
+use crate::support::{Node, Told, engine, name, pair};
+use ganger_cluster_direct::{Direct, Reason};
+use std::collections::HashSet;
+
+/// Starts two nodes that refuse each other, and returns what alpha and beta say.
+fn refuse(alpha: (&str, Direct), beta: (&str, Direct), reason: Reason) -> [String; 2] {
+    let alpha = Node::start(alpha.0, alpha.1);
+    let beta = Node::start(beta.0, beta.1.seeds(alpha.seed()));
+    let by_alpha = alpha.until_refused(reason, false);
+    let at_beta = beta.until_refused(reason, true);
+    for node in [&alpha, &beta] {
+        assert!(node.engine.connected().is_empty());
+        assert_eq!(
+            node.inbox.count(|_| true),
+            0,
+            "nothing is told of a refused peer"
+        );
+    }
+    assert_eq!(at_beta.address, alpha.address());
+    [by_alpha.to_string(), at_beta.to_string()]
+}
+
+// pins: B19
+#[test]
+fn each_reason_has_a_sentence_at_both_sides() {
+    let cookie = refuse(
+        ("alpha", engine()),
+        ("beta", engine().cookie("another")),
+        Reason::Cookie,
+    );
+    let cluster = refuse(
+        ("alpha", engine()),
+        ("beta", engine().cluster("other")),
+        Reason::Cluster,
+    );
+    let same = refuse(("alpha", engine()), ("alpha", engine()), Reason::SameName);
+    assert!(cookie[0].contains("\"beta\"") && cookie[0].contains("its cookie differs"));
+    assert!(cookie[1].contains("\"alpha\"") && cookie[1].contains("this node's cookie differs"));
+    assert!(
+        cluster[0].contains("it belongs to another cluster"),
+        "{cluster:?}"
+    );
+    assert!(
+        cluster[1].contains("this node belongs to another cluster"),
+        "{cluster:?}"
+    );
+    assert!(same[0].contains("it has the name of this node"), "{same:?}");
+    assert!(
+        same[1].contains("this node has the name of the peer"),
+        "{same:?}"
+    );
+    let all: Vec<_> = [cookie, cluster, same].concat();
+    let texts = all.iter().map(|it| it.rsplit(": ").next().unwrap());
+    assert_eq!(texts.collect::<HashSet<_>>().len(), all.len());
+}
+
+/// Another node with the name of a connected peer is refused as long as the peer answers.
+// pins: B19
+#[test]
+fn a_taken_name_is_refused_while_its_owner_lives() {
+    let (alpha, beta) = pair(engine(), engine());
+    let second = Node::start("beta", engine().seeds(alpha.seed()));
+    alpha.until_refused(Reason::NameTaken, false);
+    let refused = second.until_refused(Reason::NameTaken, true);
+    assert!(
+        refused.to_string().contains("this node must stop"),
+        "{refused}"
+    );
+    assert!(beta.send(&alpha, "hello"));
+    let expected = Told::Frame(name("beta"), "hello".into());
+    drop(
+        alpha
+            .inbox
+            .until("a frame", |told| told.contains(&expected)),
+    );
+    assert_eq!(
+        alpha.inbox.count(|it| *it == Told::Vanished(name("beta"))),
+        0
+    );
+}
+
+/// A connection that does not answer loses its place to another program with the name.
+// pins: B19
+#[test]
+fn a_peer_that_does_not_answer_loses_its_name() {
+    let alpha = Node::start("alpha", engine());
+    let mut mute = Stranger::join(&alpha, "beta");
+    mute.packet().unwrap();
+    let beta = Node::start("beta", engine().seeds(alpha.seed()));
+    beta.until_connected(&alpha);
+    mute.until_closed();
+    assert!(beta.send(&alpha, "hello"));
+    let expected = Told::Frame(name("beta"), "hello".into());
+    drop(
+        alpha
+            .inbox
+            .until("a frame", |told| told.contains(&expected)),
+    );
+}
+
+/// A node that finds itself among its seeds says nothing, and asks once.
+// pins: B19
+#[test]
+fn a_node_may_be_its_own_seed() {
+    let alpha = Node::start("alpha", engine());
+    let port = alpha.address().port();
+    alpha.stop();
+    let own = format!("127.0.0.1:{port}");
+    let engine = Direct::listen(own.clone()).cookie(crate::support::COOKIE);
+    let alpha = Node::start("alpha", engine.seeds([own]));
+    let beta = Node::start("beta", crate::support::engine().seeds(alpha.seed()));
+    beta.until_connected(&alpha);
+    assert_eq!(alpha.engine.refusals(), []);
+    assert_eq!(alpha.engine.connected(), [name("beta")]);
+}
