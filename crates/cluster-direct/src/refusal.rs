@@ -40,9 +40,12 @@ pub enum Reason {
     Duplicate,
 }
 
+/// The number in a refusal of a node that has met itself.
+pub(crate) const MYSELF: u8 = 11;
+
 impl Reason {
     /// The number in refusals. A peer may send any.
-    const CODES: [(u8, Self); 9] = [
+    const CODES: [(u8, Self); 10] = [
         (1, Self::Cookie),
         (2, Self::Cluster),
         (3, Self::SameName),
@@ -52,6 +55,7 @@ impl Reason {
         (7, Self::Malformed),
         (8, Self::TooMany),
         (9, Self::Duplicate),
+        (10, Self::Tls),
     ];
 
     /// The number for the peer. TLS has alerts of its own.

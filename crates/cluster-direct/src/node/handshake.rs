@@ -9,7 +9,7 @@
 
 use super::state::Node;
 use crate::link::{Incoming, Pipe, PipeError};
-use crate::refusal::Reason;
+use crate::refusal::{MYSELF, Reason};
 use crate::security::cookie::{self, Role};
 use crate::security::tls;
 use crate::wire::{self, Greeting, HEAD, Packet, PacketError, PacketHead, VERSION};
@@ -123,8 +123,13 @@ impl<'a> Handshake<'a> {
     }
 
     /// Says to the peer why it is refused.
-    pub(super) async fn refuse(mut self, reason: Reason) {
-        let said = reason.code().map(wire::refusal).unwrap_or_default();
+    pub(super) async fn refuse(mut self, failed: Failed) {
+        let code = match failed {
+            Failed::Refused(reason) => reason.code(),
+            Failed::Myself => Some(MYSELF),
+            Failed::ByPeer(_) => None,
+        };
+        let said = code.map(wire::refusal).unwrap_or_default();
         // TLS may have an alert to send, and the connection may be broken.
         if self.pipe.write(said).await.is_err() {
             return;
@@ -211,6 +216,7 @@ impl<'a> Handshake<'a> {
         let whole = bytes[..length].to_vec();
         bytes.advance(length);
         match head.packet(&whole[HEAD..]) {
+            Ok(Packet::Refused(MYSELF)) => Err(Failed::Myself),
             Ok(Packet::Refused(code)) => Err(Failed::ByPeer(Reason::of_code(code))),
             Ok(packet) => Ok(Some((whole, packet))),
             Err(_) => Err(Failed::Refused(Reason::Malformed)),

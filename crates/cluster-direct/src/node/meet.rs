@@ -52,9 +52,9 @@ pub(super) async fn meet(
         Err(failed) => {
             if let Failed::Refused(reason) = failed {
                 node.report(address, name.clone(), reason, false);
-                // Also without a code: TLS may have an alert to send.
-                let _ = cx.timeout(LINGER, handshake.refuse(reason)).await;
             }
+            // Also without a code: TLS may have an alert to send.
+            let _ = cx.timeout(LINGER, handshake.refuse(failed)).await;
             Err(failed)
         }
         Ok((greeting, last)) => {
@@ -264,6 +264,7 @@ enum End {
 
 async fn read(node: &Node, peer: &Arc<Peer>, link: &Arc<Link>, incoming: &mut Incoming) -> End {
     let mut frames = Frames::new(link.pipe.checksum());
+    let mut is_end = false;
     loop {
         frames.push(&incoming.bytes);
         incoming.bytes.clear();
@@ -278,18 +279,18 @@ async fn read(node: &Node, peer: &Arc<Peer>, link: &Arc<Link>, incoming: &mut In
                 Err(error) => return End::Malformed(error),
             }
         }
-        match incoming.fill(&link.pipe).await {
-            Ok(filled) => {
-                link.hear();
-                if filled.has_output {
-                    peer.poke(link);
-                }
-                if filled.is_end {
-                    return End::Broken;
-                }
-            }
-            Err(_) => return End::Broken,
+        if is_end {
+            return End::Broken;
         }
+        let Ok(filled) = incoming.fill(&link.pipe).await else {
+            return End::Broken;
+        };
+        link.hear();
+        if filled.has_output {
+            peer.poke(link);
+        }
+        // The last bytes may come with the farewell.
+        is_end = filled.is_end;
     }
 }
 

@@ -29,7 +29,7 @@ fn send_all(from: &Node, to: &Node, count: usize, length: impl Fn(usize) -> usiz
     }
 }
 
-// pins: B17
+// pins: H1
 #[test]
 fn frames_of_all_lengths_arrive_in_order_both_ways() {
     let (alpha, beta) = pair(engine(), engine());
@@ -48,7 +48,7 @@ fn frames_of_all_lengths_arrive_in_order_both_ways() {
     }
 }
 
-// pins: B17
+// pins: H1
 #[test]
 fn three_nodes_find_each_other_from_a_single_seed() {
     let alpha = Node::start("alpha", engine());
@@ -75,7 +75,7 @@ fn three_nodes_find_each_other_from_a_single_seed() {
 }
 
 /// A peer that is not read from takes the room of its lane, and no more. The other lane has room.
-// pins: B17
+// pins: H1
 #[test]
 fn a_full_lane_refuses_and_says_when_there_is_room() {
     let alpha = Node::start("alpha", engine().outbox(10 * MAX_FRAME));
@@ -96,7 +96,7 @@ fn a_full_lane_refuses_and_says_when_there_is_room() {
     assert!(alpha.engine.send(&to, Lane::Data, frame));
 }
 
-// pins: B17
+// pins: H1
 #[test]
 fn frames_to_nodes_that_are_not_connected_are_refused() {
     let alpha = Node::start("alpha", engine());
@@ -108,7 +108,7 @@ fn frames_to_nodes_that_are_not_connected_are_refused() {
 }
 
 /// All frames that were taken arrive, and then the peer is gone.
-// pins: B21
+// pins: H5
 #[test]
 fn a_stop_sends_what_was_taken() {
     let (alpha, beta) = pair(engine().outbox(64 << 20), engine());
@@ -125,7 +125,7 @@ fn a_stop_sends_what_was_taken() {
 }
 
 /// A stop with a peer that does not read ends in time. So does a stop without peers.
-// pins: B21
+// pins: H5
 #[test]
 fn a_stop_ends_in_time() {
     let alpha = Node::start("alpha", engine());

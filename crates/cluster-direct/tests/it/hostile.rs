@@ -49,6 +49,7 @@ impl Stranger {
         let key = ring::hmac::Key::new(ring::hmac::HMAC_SHA256, COOKIE.as_bytes());
         let said = [b"ganger direct dialer", &own[..], &theirs].concat();
         stranger.write(&packet(1, ring::hmac::sign(&key, &said).as_ref()));
+        assert_eq!(stranger.packet().unwrap()[5], 1, "the node's own proof");
         stranger
     }
 
@@ -96,12 +97,11 @@ fn is_refusal(packet: &[u8], code: u8) -> bool {
     packet[5] == 2 && packet[8] == code
 }
 
-// pins: B18
+// pins: H2
 #[test]
 fn a_stranger_with_the_cookie_is_a_peer() {
     let alpha = Node::start("alpha", engine());
     let mut beta = Stranger::join(&alpha, "beta");
-    assert_eq!(beta.packet().unwrap()[5], 1, "alpha's proof");
     beta.write(&frame(b"hello"));
     let expected = Told::Frame(name("beta"), "hello".into());
     drop(
@@ -112,7 +112,7 @@ fn a_stranger_with_the_cookie_is_a_peer() {
 }
 
 /// Frames before the proof are not heard, and end the connection.
-// pins: B18
+// pins: H2
 #[test]
 fn nothing_is_heard_before_the_proof() {
     let alpha = Node::start("alpha", engine());
@@ -129,7 +129,7 @@ fn nothing_is_heard_before_the_proof() {
     assert_eq!(refused.name, Some(name("beta")));
 }
 
-// pins: B18
+// pins: H2
 #[test]
 fn a_proof_of_another_connection_is_wrong() {
     let alpha = Node::start("alpha", engine());
@@ -152,7 +152,7 @@ fn a_proof_of_another_connection_is_wrong() {
     alpha.until_refused(Reason::Cookie, false);
 }
 
-// pins: B18
+// pins: H2
 #[test]
 fn garbage_gets_a_refusal_and_the_end() {
     let alpha = Node::start("alpha", engine());
@@ -178,7 +178,7 @@ fn garbage_gets_a_refusal_and_the_end() {
 
 /// A frame whose length is over the limit, or whose checksum is wrong, ends the connection at its
 /// head: no byte of its body is awaited.
-// pins: B18
+// pins: H2
 #[test]
 fn malformed_frames_end_the_connection() {
     let alpha = Node::start("alpha", engine());
@@ -193,7 +193,6 @@ fn malformed_frames_end_the_connection() {
     for (run, malformed) in (1..).zip([too_long, vec![0; 4], wrong, unknown]) {
         alpha.inbox.clear();
         let mut beta = Stranger::join_as(alpha.address(), "beta", run);
-        beta.packet().unwrap();
         beta.write(&malformed);
         beta.until_closed();
         let vanished = Told::Vanished(name("beta"));
@@ -208,12 +207,11 @@ fn malformed_frames_end_the_connection() {
 }
 
 /// A peer that ends its writes is gone, and its connection is closed, although it still reads.
-// pins: B18
+// pins: H2
 #[test]
 fn a_half_closed_connection_is_an_end() {
     let alpha = Node::start("alpha", engine());
     let mut beta = Stranger::join(&alpha, "beta");
-    beta.packet().unwrap();
     beta.write(&frame(b"hello"));
     beta.stream.shutdown(Shutdown::Write).unwrap();
     beta.until_closed();
@@ -225,7 +223,7 @@ fn a_half_closed_connection_is_an_end() {
 
 /// Of too many connections without a proof the oldest are closed, and a node that hurries gets
 /// through. A connection that says nothing ends with the time for handshakes.
-// pins: B18
+// pins: H2
 #[test]
 fn a_flood_of_strangers_is_bounded_and_keeps_no_node_out() {
     let limit = 8;
@@ -241,7 +239,7 @@ fn a_flood_of_strangers_is_bounded_and_keeps_no_node_out() {
     beta.until_connected(&alpha);
 }
 
-// pins: B18
+// pins: H2
 #[test]
 fn a_handshake_has_a_time_limit() {
     let alpha = Node::start("alpha", engine().handshake_limit(Duration::from_millis(20)));
@@ -255,12 +253,11 @@ fn a_handshake_has_a_time_limit() {
 }
 
 /// Garbage after the handshake of one peer does no harm to another.
-// pins: B18
+// pins: H2
 #[test]
 fn a_hostile_peer_harms_itself_alone() {
     let (alpha, beta) = pair(engine(), engine());
     let mut gamma = Stranger::join(&alpha, "gamma");
-    gamma.packet().unwrap();
     gamma.write(&[0xff; 100]);
     gamma.until_closed();
     assert!(beta.send(&alpha, "hello"));

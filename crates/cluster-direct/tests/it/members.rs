@@ -11,7 +11,7 @@ use std::time::Duration;
 
 /// A node that was started again at the same port is found again, whichever of the two names is the
 /// lower.
-// pins: B20
+// pins: H4
 #[test]
 fn a_restarted_node_is_found_again() {
     for (first, second) in [("alpha", "beta"), ("beta", "alpha")] {
@@ -43,7 +43,7 @@ fn a_restarted_node_is_found_again() {
 
 /// All nodes of a larger cluster start at once, each with the same seed, and all pairs end with a
 /// connection that both sides keep.
-// pins: B20
+// pins: H4
 #[test]
 fn many_nodes_that_start_at_once_are_all_connected() {
     const NODES: usize = 8;
@@ -73,7 +73,7 @@ fn many_nodes_that_start_at_once_are_all_connected() {
 }
 
 /// Both nodes are each other's seeds, so that both dial at once.
-// pins: B20
+// pins: H4
 #[test]
 fn two_that_dial_each_other_keep_a_single_connection() {
     let ports = || {
@@ -98,7 +98,7 @@ fn two_that_dial_each_other_keep_a_single_connection() {
     }
 }
 
-// pins: B20
+// pins: H4
 #[test]
 fn a_file_of_seeds_may_change() {
     let folder = tempfile::tempdir().unwrap();
@@ -114,7 +114,7 @@ fn a_file_of_seeds_may_change() {
 }
 
 /// A host may have several addresses, and a discovery may fail for a while.
-// pins: B20
+// pins: H4
 #[test]
 fn a_discovery_may_fail_and_hosts_have_names() {
     let beta = Node::start("beta", engine());
@@ -137,7 +137,7 @@ fn a_discovery_may_fail_and_hosts_have_names() {
 }
 
 /// An engine takes no more peers than it may, and says so.
-// pins: B18
+// pins: H2
 #[test]
 fn peers_are_bounded() {
     let alpha = Node::start("alpha", engine().peer_limit(1));
@@ -151,7 +151,7 @@ fn peers_are_bounded() {
 }
 
 /// A node without keys does not call strangers outside.
-// pins: B19
+// pins: H3
 #[test]
 fn seeds_outside_of_loopback_need_keys() {
     let alpha = Node::start("alpha", engine().seeds(["192.0.2.1:7447"]));

@@ -186,7 +186,7 @@ fn account(messages: u64, mut disturb: impl FnMut(u64, &Proxy)) {
     }
 }
 
-// pins: B17, B20
+// pins: H1, H4
 #[test]
 fn sessions_lose_nothing_while_connections_break() {
     let mut next = 500;
@@ -208,7 +208,7 @@ fn sessions_lose_nothing_while_connections_break() {
 }
 
 /// A flipped bit breaks the connection, and harms no message.
-// pins: B17, B20
+// pins: H1, H4
 #[test]
 fn sessions_lose_nothing_to_flipped_bits() {
     let mut next = 300;

@@ -13,7 +13,7 @@ fn error(engine: &Direct) -> String {
     error.unwrap_err().to_string()
 }
 
-// pins: B19
+// pins: H3
 #[test]
 fn an_open_address_needs_keys_or_a_word() {
     let open = Direct::listen("0.0.0.0:0").cookie(COOKIE);
@@ -31,7 +31,7 @@ fn an_open_address_needs_keys_or_a_word() {
     gamma.until_connected(&alpha);
 }
 
-// pins: B19
+// pins: H3
 #[test]
 fn settings_that_can_not_work_are_errors() {
     let text = error(&Direct::listen("nowhere").cookie(COOKIE));
@@ -48,7 +48,7 @@ fn settings_that_can_not_work_are_errors() {
     assert!(text.contains("cluster"), "{text}");
 }
 
-// pins: B19
+// pins: H3
 #[test]
 fn keys_are_checked_at_the_start() {
     let root = tempfile::tempdir().unwrap();
@@ -88,7 +88,7 @@ fn keys_are_checked_at_the_start() {
 }
 
 /// The file is made by the first node, and its text is the secret of both.
-// pins: B18
+// pins: H2
 #[test]
 fn nodes_share_the_cookie_of_a_file() {
     let folder = tempfile::tempdir().unwrap();

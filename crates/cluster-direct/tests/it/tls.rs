@@ -25,7 +25,7 @@ fn secure(root: &TempDir, name: &str) -> Direct {
     Direct::listen("127.0.0.1:0").keys(root.path().join(name))
 }
 
-// pins: B17
+// pins: H1
 #[test]
 fn frames_arrive_over_tls() {
     let root = keys(&["alpha", "beta"]);
@@ -47,7 +47,7 @@ fn frames_arrive_over_tls() {
     }
 }
 
-// pins: B21
+// pins: H5
 #[test]
 fn a_stop_over_tls_sends_what_was_taken() {
     let root = keys(&["alpha", "beta"]);
@@ -64,7 +64,7 @@ fn a_stop_over_tls_sends_what_was_taken() {
 
 /// Certificates that are issued later, with the kept key of the authority, are of the same
 /// authority.
-// pins: B18
+// pins: H2
 #[test]
 fn nodes_may_be_added_later() {
     let root = keys(&["alpha"]);
@@ -72,7 +72,7 @@ fn nodes_may_be_added_later() {
     pair(secure(&root, "alpha"), secure(&root, "beta"));
 }
 
-// pins: B19
+// pins: H3
 #[test]
 fn another_authority_is_refused() {
     let (ours, others) = (keys(&["alpha"]), keys(&["beta"]));
@@ -89,7 +89,7 @@ fn another_authority_is_refused() {
 }
 
 /// A name has to be in the certificate: the key of beta does not speak for gamma.
-// pins: B18
+// pins: H2
 #[test]
 fn a_certificate_is_for_its_name_alone() {
     let root = keys(&["alpha", "beta"]);
@@ -105,7 +105,7 @@ fn a_certificate_is_for_its_name_alone() {
 }
 
 /// Also by the dialer: a node at a seed's address needs a certificate for the name that it says.
-// pins: B19
+// pins: H3
 #[test]
 fn an_expired_certificate_is_refused() {
     let root = keys(&["alpha"]);
@@ -119,7 +119,7 @@ fn an_expired_certificate_is_refused() {
     assert!(refused.to_string().contains("expired"), "{refused}");
 }
 
-// pins: B19
+// pins: H3
 #[test]
 fn a_node_without_a_certificate_is_refused() {
     let root = keys(&["alpha"]);
@@ -132,7 +132,7 @@ fn a_node_without_a_certificate_is_refused() {
 }
 
 /// Both sides say it, whichever has keys.
-// pins: B19
+// pins: H3
 #[test]
 fn one_side_without_tls_is_refused() {
     let root = keys(&["alpha", "beta"]);
@@ -147,7 +147,7 @@ fn one_side_without_tls_is_refused() {
 }
 
 /// With keys the cookie may be left out; if both have cookies, they have to be the same.
-// pins: B19
+// pins: H3
 #[test]
 fn a_cookie_counts_over_tls_too() {
     let root = keys(&["alpha", "beta"]);
