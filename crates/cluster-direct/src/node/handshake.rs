@@ -130,8 +130,15 @@ impl<'a> Handshake<'a> {
             Failed::ByPeer(_) => None,
         };
         let said = code.map(wire::refusal).unwrap_or_default();
-        // TLS may have an alert to send, and the connection may be broken.
-        if self.pipe.write(said).await.is_err() {
+        // The connection may be broken already.
+        let is_said = if failed == Failed::Refused(Reason::Tls) {
+            // The other side does not speak as this side does: in clear.
+            self.pipe.write_sealed(&said).await.is_ok()
+        } else {
+            // TLS may have an alert to send.
+            self.pipe.write(said).await.is_ok()
+        };
+        if !is_said {
             return;
         }
         self.pipe.finish(LINGER);
@@ -238,7 +245,11 @@ impl<'a> Handshake<'a> {
         match tls::reason(error) {
             reason if matches!(error, rustls::Error::AlertReceived(_)) => Failed::ByPeer(reason),
             // Before the handshake of TLS is done, the peer may not speak it at all.
-            Reason::Malformed if self.is_handshaking() => Failed::Refused(Reason::Tls),
+            Reason::Malformed
+                if self.is_handshaking() && matches!(error, rustls::Error::InvalidMessage(_)) =>
+            {
+                Failed::Refused(Reason::Tls)
+            }
             reason => Failed::Refused(reason),
         }
     }

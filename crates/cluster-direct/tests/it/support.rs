@@ -145,13 +145,17 @@ impl Node {
 
     /// Waits for a refusal of this kind.
     pub(crate) fn until_refused(&self, reason: Reason, by_peer: bool) -> Refused {
-        let mut found = None;
-        until("a refusal", || {
-            let mut refusals = self.engine.refusals().into_iter();
-            found = refusals.find(|it| it.reason == reason && it.by_peer == by_peer);
-            found.is_some()
-        });
-        found.unwrap()
+        let is_it = |it: &Refused| it.reason == reason && it.by_peer == by_peer;
+        let end = Instant::now() + PATIENCE;
+        loop {
+            let refusals = self.engine.refusals();
+            if let Some(found) = refusals.iter().find(|it| is_it(it)) {
+                return found.clone();
+            }
+            let what = format!("{reason:?} at {}: not in time: {refusals:?}", self.name);
+            assert!(Instant::now() < end, "{what}");
+            thread::yield_now();
+        }
     }
 
     pub(crate) fn stop(&self) {

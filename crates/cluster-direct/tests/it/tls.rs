@@ -139,7 +139,7 @@ fn one_side_without_tls_is_refused() {
     let secured = Node::start("alpha", secure(&root, "alpha"));
     let clear = Node::start("beta", engine().seeds(secured.seed()));
     secured.until_refused(Reason::Tls, false);
-    clear.until_refused(Reason::Tls, false);
+    clear.until_refused(Reason::Tls, true);
     let clear = Node::start("alpha", engine());
     let secured = Node::start("beta", secure(&root, "beta").seeds(clear.seed()));
     secured.until_refused(Reason::Tls, false);
