@@ -57,8 +57,8 @@ enum Task {
     Ci(ci::Options),
     /// Writes an authority, and a certificate and a key for each node of a cluster
     ///
-    /// The direct engine takes a node's folder by `keys(dir)`. A later call with the same folder adds
-    /// nodes, or renews their certificates.
+    /// The direct engine takes a node's folder by `keys(dir)`. A later call with the same folder
+    /// adds nodes, or renews their certificates.
     ClusterKeys(cluster_keys::Options),
     /// Runs the loom models, each in a process of its own, and times them
     ///

@@ -91,7 +91,7 @@ impl Direct {
     }
 
     /// Adds addresses where other nodes may be, each as `host:port`. A host with many addresses, as
-    /// in DNS, is all of them. A single node that runs is enough: nodes tell each other of their
+    /// in DNS, is all of them. A single node is enough, because nodes tell each other of their
     /// peers. The engine looks the hosts up again every 10 s.
     #[must_use]
     pub fn seeds<S: Into<String>>(self, seeds: impl IntoIterator<Item = S>) -> Self {
@@ -115,19 +115,19 @@ impl Direct {
         self.with(|it| it.keys = Some(folder))
     }
 
-    /// The secret of the cluster. Without keys it is what tells a node from a stranger; it never
-    /// travels. With keys it may be left out.
+    /// The secret of the cluster, which never travels. Without keys it tells a node from a
+    /// stranger; with keys it may be left out.
     ///
-    /// By default, without keys, it is read from `.ganger.cookie` in the home folder, and made there
-    /// if that does not exist.
+    /// By default, without keys, the engine reads it from `.ganger.cookie` in the home folder, and
+    /// makes that file if it does not exist.
     #[must_use]
     pub fn cookie(self, secret: impl AsRef<[u8]>) -> Self {
         let secret = secret.as_ref().into();
         self.with(|it| it.secret = Secret::Text(secret))
     }
 
-    /// As [`cookie`](Self::cookie), from a file, which only its owner may read. The engine makes the
-    /// file if it does not exist.
+    /// As [`cookie`](Self::cookie), from a file, which only its owner may read. The engine makes
+    /// the file if it does not exist.
     #[must_use]
     pub fn cookie_file(self, path: impl AsRef<Path>) -> Self {
         let path = path.as_ref().to_owned();

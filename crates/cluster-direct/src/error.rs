@@ -27,8 +27,8 @@ pub enum DirectError {
     },
     /// The address can be reached from elsewhere, and nothing protects the node.
     #[error(
-        "{0} is not loopback: give the node keys (`keys(dir)`, files by `cargo xtask cluster-keys`), \
-         or say `insecure()` if the network itself is protected"
+        "{0} is not loopback: give the node keys (`keys(dir)`, with files by \
+         `cargo xtask cluster-keys`), or say `insecure()` if the network itself is protected"
     )]
     Insecure(SocketAddr),
     /// The cookie's file can't be read or made.

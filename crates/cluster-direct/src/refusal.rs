@@ -127,7 +127,8 @@ impl Reason {
 /// use ganger_cluster::NodeId;
 /// use ganger_cluster_direct::{Reason, Refused};
 ///
-/// let refused = Refused::new("127.0.0.1:7447".parse()?, Some(NodeId::new("beta")?), Reason::Cookie, true);
+/// let (address, name) = ("127.0.0.1:7447".parse()?, NodeId::new("beta")?);
+/// let refused = Refused::new(address, Some(name), Reason::Cookie, true);
 /// assert_eq!(
 ///     refused.to_string(),
 ///     "the node \"beta\" at 127.0.0.1:7447 refuses this node: \

@@ -7,8 +7,9 @@
 //! turn is free, the sender takes it, and with it all queued frames, and writes them without the
 //! lock, as far as the connection takes them. Then it gives the turn back, or hands it to the
 //! writer, a process, if bytes or frames are left. The writer waits until it is handed the turn,
-//! writes until no frame is left, and gives the turn back. When the connection is replaced, the owner
-//! of the turn loses it: each looks, under the lock, whether its connection is still the present.
+//! writes until no frame is left, and gives the turn back. When the connection is replaced, the
+//! owner of the turn loses it: each looks, under the lock, whether its connection is still the
+//! present.
 //!
 //! **Bound.** A lane takes a frame if it is empty, or has room for it. A refused sender is told by
 //! `writable` when half of the lanes is free.

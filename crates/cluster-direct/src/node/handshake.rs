@@ -2,8 +2,8 @@
 //!
 //! 1. With keys: TLS, in which both sides show certificates of the authority.
 //! 2. The dialer greets; the acceptor looks at the greeting, and greets; the dialer looks.
-//! 3. The dialer proves that it has the cookie; then the acceptor finds the connection's place among
-//!    the others, and proves it, too.
+//! 3. The dialer proves that it has the cookie; then the acceptor finds the connection's place
+//!    among the others, and proves it, too.
 //!
 //! A side that refuses says the reason to the other, and lingers, so that the reason arrives.
 

@@ -200,7 +200,8 @@ impl Joined {
         }
         peer.begin(&link);
         node.learn(&peer.name, &link.reached_at, Origin::Own);
-        tracing::debug!(target: "ganger::direct", peer = %peer.name, at = %link.address, "connected");
+        let at = link.address;
+        tracing::debug!(target: "ganger::direct", peer = %peer.name, %at, "connected");
         node.sink.appeared(&peer.name);
         node.sink.writable(&peer.name);
         tell(node, &peer, &link);

@@ -1,8 +1,9 @@
 //! TLS 1.3 with certificates at both sides, each by the cluster's authority and for the name of its
 //! node.
 //!
-//! A dialer does not always know the name of the node at an address: it checks that the certificate
-//! is from the authority, and the handshake above checks that it is for the name that the peer says.
+//! A dialer does not always know the name of the node at an address: it checks that the
+//! certificate is from the authority. The handshake above checks that the certificate is for the
+//! name that the peer says.
 
 use crate::error::DirectError;
 use crate::refusal::Reason;

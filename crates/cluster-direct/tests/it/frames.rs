@@ -13,7 +13,7 @@ fn numbered(number: usize, length: usize) -> Bytes {
 }
 
 fn number(frame: &[u8]) -> usize {
-    u64::from_le_bytes(*frame.first_chunk().unwrap()) as usize
+    usize::try_from(u64::from_le_bytes(*frame.first_chunk().unwrap())).unwrap()
 }
 
 /// Sends so many frames, and waits for room where there is none.

@@ -23,7 +23,7 @@ pub(crate) fn greeting(name: &str, run: u8) -> Vec<u8> {
     let mut body = vec![9; 16];
     body.extend([run; 16]);
     for text in ["ganger", name, ""] {
-        body.push(text.len() as u8);
+        body.push(u8::try_from(text.len()).unwrap());
         body.extend(text.as_bytes());
     }
     packet(0, &body)

@@ -143,7 +143,7 @@ impl Driver {
     }
 }
 
-/// Sends numbered messages both ways through the proxy. `disturb` is called with the number of each.
+/// Sends numbered messages both ways through the proxy. Calls `disturb` with the number received.
 fn account(messages: u64, mut disturb: impl FnMut(u64, &Proxy)) {
     let mut beta = Driver::start("beta", "alpha", 2, engine());
     let proxy = Proxy::to(beta.engine.local_addr().unwrap());
