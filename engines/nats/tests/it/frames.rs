@@ -5,8 +5,8 @@ use crate::support::node::{LONG, Node, Told, name};
 use crate::support::raw::Raw;
 use bytes::Bytes;
 use ganger_cluster::{Engine, EngineError, EngineSink, Lane, MAX_FRAME, NodeId};
-use ganger_cluster_nats::{Nats, NatsError};
-use std::sync::Arc;
+use ganger_cluster_nats::{Nats, NatsError, NoticeKind};
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 struct Deaf;
@@ -116,6 +116,52 @@ fn a_node_that_is_silent_vanishes() {
     ghost.publish("g.main.live.ghost", b"gb\x01\x00run-no-2");
     a.wait_for(&Told::Vanished(name("ghost")));
     a.wait_for(&Told::Appeared(name("ghost")));
+}
+
+#[test]
+fn a_broker_that_comes_back_is_told() {
+    let Some(mut broker) = Broker::start() else {
+        return;
+    };
+    let (sender, notices) = mpsc::channel();
+    let engine = Nats::new(broker.url()).on_notice(move |notice| {
+        // The test may have ended.
+        let _unheard = sender.send(notice.clone());
+    });
+    let engine = engine.beacon(Duration::from_secs(3600));
+    let a = Node::start("alpha", engine);
+    let b = Node::start("beta", Nats::new(broker.url()));
+    a.wait_for(&Told::Appeared(b.me.clone()));
+    broker.kill();
+    let mut gone = Vec::new();
+    while gone.len() < 2 {
+        let notice = notices.recv_timeout(LONG).unwrap();
+        if notice.kind == NoticeKind::Disconnected {
+            gone.push(notice.lane);
+        }
+    }
+    gone.sort();
+    assert_eq!(gone, Lane::ALL);
+    let frame = Bytes::from_static(b"frame");
+    for lane in Lane::ALL {
+        assert!(!a.engine.send(&b.me, lane, frame.clone()), "no connection");
+    }
+    assert_eq!(a.engine.stats().is_connected, [false; 2]);
+    broker.restart();
+    // Each lane tells it, and sessions may open at once.
+    let mut wanted = vec![
+        Told::Writable(b.me.clone()),
+        Told::Writable(b.me.clone()),
+        Told::Appeared(b.me.clone()),
+    ];
+    a.wait(|told| {
+        let place = wanted.iter().position(|it| *it == told);
+        if let Some(place) = place {
+            wanted.remove(place);
+        }
+        wanted.is_empty().then_some(())
+    });
+    assert!(a.engine.stats().reconnects > 0);
 }
 
 /// Bytes of strangers.

@@ -1,6 +1,7 @@
 //! The engine with a real broker.
 
 mod frames;
+mod keys;
 mod pressure;
 mod rights;
 mod sessions;

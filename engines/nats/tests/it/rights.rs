@@ -12,7 +12,7 @@ use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 /// The rights of a node, for the broker's settings.
-fn rights(node: &str) -> String {
+pub(crate) fn rights(node: &str) -> String {
     format!(
         "{{ publish: [\"g.main.*.{node}.*\", \"g.main.live.{node}\"], \
          subscribe: [\"g.main.{node}.*.*\", \"g.main.live.*\"] }}"
