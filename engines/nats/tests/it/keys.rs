@@ -40,9 +40,8 @@ fn nkeys_name_the_users() {
 fn token(by: &KeyPair, of: &KeyPair, words: &str) -> String {
     let head = r#"{"typ":"JWT","alg":"ed25519-nkey"}"#;
     let (iss, sub) = (by.public_key(), of.public_key());
-    let body = format!(
-        r#"{{"jti":"T","iat":1700000000,"iss":"{iss}","name":"N","sub":"{sub}","nats":{{{words},"version":2}}}}"#
-    );
+    let about = format!(r#""iss":"{iss}","sub":"{sub}","nats":{{{words},"version":2}}"#);
+    let body = format!(r#"{{"jti":"T","iat":1700000000,"name":"N",{about}}}"#);
     let parts = [head, &body].map(|part| BASE64URL_NOPAD.encode(part.as_bytes()));
     let text = parts.join(".");
     let signature = by.sign(text.as_bytes()).unwrap();
@@ -52,7 +51,11 @@ fn token(by: &KeyPair, of: &KeyPair, words: &str) -> String {
 #[test]
 fn credentials_files_name_the_users_and_their_rights() {
     let [operator, account] = [KeyPair::new_operator(), KeyPair::new_account()];
-    let limits = r#""limits":{"subs":-1,"data":-1,"payload":-1,"imports":-1,"exports":-1,"wildcards":true,"conn":-1,"leaf":-1}"#;
+    let unlimited = [
+        "subs", "data", "payload", "imports", "exports", "conn", "leaf",
+    ];
+    let unlimited = unlimited.map(|what| format!(r#""{what}":-1"#)).join(",");
+    let limits = format!(r#""limits":{{{unlimited},"wildcards":true}}"#);
     let of_account = token(
         &operator,
         &account,
