@@ -78,7 +78,7 @@ impl Nats {
         }
     }
 
-    /// The name of the cluster, a part of all subjects. `main` by default.
+    /// The name of the cluster, a part of all subjects. `ganger` by default, as for nodes.
     #[must_use]
     pub fn cluster(mut self, name: impl Into<String>) -> Self {
         self.settings.cluster = name.into();

@@ -48,7 +48,7 @@ impl Settings {
     pub(crate) fn new(servers: String) -> Self {
         Self {
             servers,
-            cluster: "main".to_owned(),
+            cluster: "ganger".to_owned(),
             auth: Auth::None,
             tls: None,
             is_insecure: false,

@@ -107,13 +107,13 @@ fn a_node_that_is_silent_vanishes() {
     let engine = Nats::new(broker.url()).beacon(Duration::from_millis(50));
     let a = Node::start("alpha", engine);
     let mut ghost = Raw::connect(broker.port);
-    ghost.publish("g.main.live.ghost", b"gb\x01\x00run-no-1");
+    ghost.publish("g.ganger.live.ghost", b"gb\x01\x00run-no-1");
     a.wait_for(&Told::Appeared(name("ghost")));
     a.wait_for(&Told::Vanished(name("ghost")));
-    ghost.publish("g.main.live.ghost", b"gb\x01\x00run-no-1");
+    ghost.publish("g.ganger.live.ghost", b"gb\x01\x00run-no-1");
     a.wait_for(&Told::Appeared(name("ghost")));
     // A restart too quick for a silence.
-    ghost.publish("g.main.live.ghost", b"gb\x01\x00run-no-2");
+    ghost.publish("g.ganger.live.ghost", b"gb\x01\x00run-no-2");
     a.wait_for(&Told::Vanished(name("ghost")));
     a.wait_for(&Told::Appeared(name("ghost")));
 }
@@ -173,15 +173,15 @@ fn what_is_no_frame_is_dropped_and_counted() {
     let a = Node::start("alpha", Nats::new(broker.url()));
     let mut raw = Raw::connect(broker.port);
     let too_long = vec![0; MAX_FRAME + 1];
-    raw.publish("g.main.alpha.beta.data", &too_long);
+    raw.publish("g.ganger.alpha.beta.data", &too_long);
     // Another form of a name is no name: see `subject`.
-    raw.publish("g.main.alpha.%62eta.data", b"forged");
-    raw.publish("g.main.alpha.alpha.data", b"from itself");
-    raw.publish("g.main.live.alpha", b"gb\x01\x00run-no-1");
-    raw.publish("g.main.live.beta", b"no beacon");
-    raw.publish("g.main.live.beta", b"");
-    raw.publish("g.main.live.gamma", b"gb\x01\x00run-no-1");
-    raw.publish("g.main.alpha.beta.data", b"frame");
+    raw.publish("g.ganger.alpha.%62eta.data", b"forged");
+    raw.publish("g.ganger.alpha.alpha.data", b"from itself");
+    raw.publish("g.ganger.live.alpha", b"gb\x01\x00run-no-1");
+    raw.publish("g.ganger.live.beta", b"no beacon");
+    raw.publish("g.ganger.live.beta", b"");
+    raw.publish("g.ganger.live.gamma", b"gb\x01\x00run-no-1");
+    raw.publish("g.ganger.alpha.beta.data", b"frame");
     let frame = Told::Frame(name("beta"), Bytes::from_static(b"frame"));
     let mut wanted = vec![Told::Appeared(name("gamma")), frame];
     a.wait(|told| {

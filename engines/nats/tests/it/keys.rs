@@ -74,8 +74,11 @@ fn credentials_files_name_the_users_and_their_rights() {
         let key = KeyPair::new_user();
         let allow =
             |subjects: [String; 2]| format!(r#"{{"allow":["{}"]}}"#, subjects.join("\",\""));
-        let publish = allow([format!("g.main.*.{node}.*"), format!("g.main.live.{node}")]);
-        let subscribe = allow([format!("g.main.{node}.*.*"), "g.main.live.*".to_owned()]);
+        let publish = allow([
+            format!("g.ganger.*.{node}.*"),
+            format!("g.ganger.live.{node}"),
+        ]);
+        let subscribe = allow([format!("g.ganger.{node}.*.*"), "g.ganger.live.*".to_owned()]);
         let words = format!(
             r#""pub":{publish},"sub":{subscribe},"subs":-1,"data":-1,"payload":-1,"type":"user""#
         );

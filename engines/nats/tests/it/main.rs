@@ -1,5 +1,6 @@
 //! The engine with a real broker.
 
+mod conformance;
 mod frames;
 mod keys;
 mod pressure;

@@ -14,8 +14,8 @@ use std::time::Duration;
 /// The rights of a node, for the broker's settings.
 pub(crate) fn rights(node: &str) -> String {
     format!(
-        "{{ publish: [\"g.main.*.{node}.*\", \"g.main.live.{node}\"], \
-         subscribe: [\"g.main.{node}.*.*\", \"g.main.live.*\"] }}"
+        "{{ publish: [\"g.ganger.*.{node}.*\", \"g.ganger.live.{node}\"], \
+         subscribe: [\"g.ganger.{node}.*.*\", \"g.ganger.live.*\"] }}"
     )
 }
 
@@ -51,16 +51,16 @@ fn a_node_can_neither_speak_for_another_nor_listen_for_it() {
     let a = Node::start("alpha", user("alpha"));
     // Mallory uses subjects of alpha.
     let mut raw = Raw::user(broker.port, "mallory", "secret");
-    raw.publish("g.main.beta.alpha.data", b"forged");
-    raw.publish("g.main.live.alpha", b"gb\x01\x01run-no-1");
-    raw.subscribe("g.main.alpha.*.data");
-    raw.subscribe("g.main.>");
+    raw.publish("g.ganger.beta.alpha.data", b"forged");
+    raw.publish("g.ganger.live.alpha", b"gb\x01\x01run-no-1");
+    raw.subscribe("g.ganger.alpha.*.data");
+    raw.subscribe("g.ganger.>");
     let refusals = raw.flush().join("");
     for what in [
-        "Publish to \"g.main.beta.alpha.data\"",
-        "Publish to \"g.main.live.alpha\"",
-        "Subscription to \"g.main.alpha.*.data\"",
-        "Subscription to \"g.main.>\"",
+        "Publish to \"g.ganger.beta.alpha.data\"",
+        "Publish to \"g.ganger.live.alpha\"",
+        "Subscription to \"g.ganger.alpha.*.data\"",
+        "Subscription to \"g.ganger.>\"",
     ] {
         assert!(refusals.contains(what), "{what}: {refusals}");
     }
@@ -86,12 +86,12 @@ fn a_start_without_rights_names_them() {
     let error = refused(&engine);
     assert!(matches!(error, NatsError::Silent(_)), "{error}");
     assert!(
-        error.to_string().contains("publish g.main.*.alpha.*"),
+        error.to_string().contains("publish g.ganger.*.alpha.*"),
         "{error}"
     );
     drop(engine);
     let told: Vec<_> = notices.iter().map(|it| it.to_string()).collect();
-    let refusal = "Permissions Violation for Subscription to \"g.main.alpha.*.control\"";
+    let refusal = "Permissions Violation for Subscription to \"g.ganger.alpha.*.control\"";
     assert!(told.iter().any(|it| it.contains(refusal)), "{told:?}");
 }
 

@@ -1,0 +1,184 @@
+//! The cases of all engines, between two nodes over a broker.
+
+use crate::support::broker::Broker;
+use bytes::Bytes;
+use ganger_cluster::conformance::{Harness, PATIENCE, Parcel, scheduler};
+use ganger_cluster::{Cluster, Engine, EngineError, EngineSink, Lane, NodeId, Settings};
+use ganger_cluster_nats::Nats;
+use ganger_sched::Scheduler;
+use std::sync::{Arc, Mutex};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+ganger_cluster::cases!(Over);
+
+/// A session without a connection ends after this time. A restart of the broker is shorter, on a
+/// busy machine too.
+const DEAD: Duration = Duration::from_secs(8);
+
+/// So many times the broker is restarted beside the messages of a case.
+const RESTARTS: usize = 3;
+
+/// The engine of a node, for both the node and the test.
+#[derive(Clone)]
+struct Wire(Arc<Nats>);
+
+impl Engine for Wire {
+    fn start(&self, me: &NodeId, sink: Arc<dyn EngineSink>) -> Result<(), EngineError> {
+        self.0.start(me, sink)
+    }
+
+    fn send(&self, to: &NodeId, lane: Lane, frame: Bytes) -> bool {
+        self.0.send(to, lane, frame)
+    }
+
+    fn max_frame(&self) -> usize {
+        self.0.max_frame()
+    }
+
+    fn stop(&self, within: Duration) {
+        self.0.stop(within);
+    }
+}
+
+/// A scheduler as a node of the cluster.
+struct Node {
+    /// Leaves before its scheduler ends.
+    cluster: Cluster,
+    scheduler: Scheduler,
+    engine: Wire,
+}
+
+impl Node {
+    fn join(url: &str, name: &str) -> Self {
+        let scheduler = scheduler(name).start().unwrap();
+        let engine = Wire(Arc::new(Nats::new(url)));
+        let mut settings = Settings::default();
+        settings.dead = DEAD;
+        let cluster = Cluster::builder()
+            .cookie("secret")
+            .engine(engine.clone())
+            .settings(settings)
+            .types(|types| {
+                types.add::<Parcel>("conformance.parcel");
+            })
+            .join(&scheduler)
+            .unwrap();
+        Self {
+            cluster,
+            scheduler,
+            engine,
+        }
+    }
+}
+
+/// Two nodes and their broker. Without a broker, a scheduler in both roles.
+enum Over {
+    Broker {
+        nodes: [Node; 2],
+        broker: Arc<Mutex<Broker>>,
+        restarts: Mutex<Option<JoinHandle<()>>>,
+    },
+    Nothing(Scheduler),
+}
+
+impl Over {
+    fn node(&self, number: usize) -> &Scheduler {
+        match self {
+            Self::Broker { nodes, .. } => &nodes[number].scheduler,
+            Self::Nothing(scheduler) => scheduler,
+        }
+    }
+
+    /// Waits until the near node knows the present far node, and the far node the near one.
+    fn connected(nodes: &[Node; 2]) {
+        let end = Instant::now() + PATIENCE;
+        let [near, far] = nodes.each_ref().map(|node| &node.cluster);
+        let knows = |a: &Cluster, b: &Cluster| {
+            let known = a.nodes();
+            known.iter().any(|(_, run)| *run == b.incarnation())
+        };
+        while !(knows(near, far) && knows(far, near)) {
+            assert!(Instant::now() < end, "the nodes are not connected");
+            // A change of the nodes wakes no thread.
+            thread::park_timeout(Duration::from_millis(2));
+        }
+    }
+}
+
+impl Harness for Over {
+    fn start() -> Self {
+        let Some(broker) = Broker::start() else {
+            return Self::Nothing(scheduler("one").start().unwrap());
+        };
+        let nodes = ["near", "far"].map(|name| Node::join(&broker.url(), name));
+        Self::connected(&nodes);
+        Self::Broker {
+            nodes,
+            broker: Arc::new(Mutex::new(broker)),
+            restarts: Mutex::new(None),
+        }
+    }
+
+    fn near(&self) -> &Scheduler {
+        self.node(0)
+    }
+
+    fn far(&self) -> &Scheduler {
+        self.node(1)
+    }
+
+    fn is_one(&self) -> bool {
+        matches!(self, Self::Nothing(_))
+    }
+
+    /// The broker ends and comes back, again and again.
+    fn disturb(&self) -> bool {
+        let Self::Broker {
+            broker, restarts, ..
+        } = self
+        else {
+            return false;
+        };
+        let broker = broker.clone();
+        let thread = thread::spawn(move || {
+            for _ in 0..RESTARTS {
+                let mut broker = broker.lock().unwrap();
+                broker.kill();
+                broker.restart();
+            }
+        });
+        *restarts.lock().unwrap() = Some(thread);
+        true
+    }
+
+    /// The broker ends for good.
+    fn cut(&self) -> bool {
+        if let Self::Broker { broker, .. } = self {
+            broker.lock().unwrap().kill();
+        }
+        !self.is_one()
+    }
+
+    /// The engine of the first far node ends without a word of its sessions.
+    fn restart_far(&mut self) -> bool {
+        let Self::Broker { nodes, broker, .. } = self else {
+            return false;
+        };
+        nodes[1].engine.0.stop(Duration::ZERO);
+        let url = broker.lock().unwrap().url();
+        nodes[1] = Node::join(&url, "far");
+        Self::connected(nodes);
+        true
+    }
+}
+
+impl Drop for Over {
+    fn drop(&mut self) {
+        if let Self::Broker { restarts, .. } = self
+            && let Some(thread) = restarts.lock().unwrap().take()
+        {
+            thread.join().unwrap();
+        }
+    }
+}
