@@ -176,7 +176,7 @@ impl Harness for Over {
 impl Drop for Over {
     fn drop(&mut self) {
         if let Self::Broker { restarts, .. } = self
-            && let Some(thread) = restarts.lock().unwrap().take()
+            && let Some(thread) = restarts.get_mut().unwrap().take()
         {
             thread.join().unwrap();
         }
