@@ -7,6 +7,7 @@
 
 #![allow(clippy::missing_panics_doc, reason = "a case fails by a panic")]
 
+mod calls;
 mod ends;
 mod large;
 mod messages;
@@ -15,6 +16,7 @@ mod room;
 mod sessions;
 mod twins;
 
+pub use calls::*;
 pub use ends::*;
 pub use large::*;
 pub use messages::*;
@@ -22,6 +24,7 @@ pub use room::*;
 pub use sessions::*;
 pub use twins::Twins;
 
+use crate::node::Types;
 use ganger_proc_api::Pid;
 use ganger_sched::{Handle, Scheduler};
 use std::time::Duration;
@@ -31,8 +34,7 @@ pub const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Two schedulers whose processes reach each other by their PIDs, or one in both roles.
 pub trait Harness: Sized + Sync {
-    /// Starts both, and connects them. Each has the limit of 100 messages for its mailboxes, and
-    /// registers [`Parcel`] under `conformance.parcel`, where anything is registered.
+    /// Starts both, as [`scheduler`] sets them up, and connects them. Each registers [`types`].
     fn start() -> Self;
 
     /// The scheduler of the senders and the watchers.
@@ -84,6 +86,13 @@ pub struct Parcel {
 /// A value of a type without a codec.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Unregistered(pub u64);
+
+/// Registers the types of the cases.
+pub fn types(types: &mut Types) {
+    types
+        .add::<Parcel>("conformance.parcel")
+        .add::<Count>("conformance.count");
+}
 
 /// The settings of a scheduler in a harness.
 pub fn scheduler(node: &str) -> ganger_sched::Builder {
@@ -249,6 +258,31 @@ macro_rules! cases {
         #[test]
         fn a_stop_carries_the_last_messages() {
             $crate::conformance::a_stop_carries_the_last_messages::<$harness>();
+        }
+        // pins: B18
+        #[test]
+        fn a_question_has_its_answer() {
+            $crate::conformance::a_question_has_its_answer::<$harness>();
+        }
+        // pins: B18
+        #[test]
+        fn a_question_without_an_answer_has_the_cause() {
+            $crate::conformance::a_question_without_an_answer_has_the_cause::<$harness>();
+        }
+        // pins: B18
+        #[test]
+        fn a_question_taken_back_is_seen() {
+            $crate::conformance::a_question_taken_back_is_seen::<$harness>();
+        }
+        // pins: B18, B24
+        #[test]
+        fn a_question_over_a_lost_connection_says_so() {
+            $crate::conformance::a_question_over_a_lost_connection_says_so::<$harness>();
+        }
+        // pins: B17, B19
+        #[test]
+        fn references_cross_inside_of_messages() {
+            $crate::conformance::references_cross_inside_of_messages::<$harness>();
         }
     };
 }

@@ -1,6 +1,6 @@
 //! Two nodes of one program, over a twin.
 
-use super::{Harness, Parcel, eventually, scheduler};
+use super::{Harness, eventually, scheduler, types};
 use crate::id::NodeId;
 use crate::node::Cluster;
 use crate::session::Settings;
@@ -34,9 +34,7 @@ fn node(twin: &Twin, name: &str) -> (Scheduler, Cluster) {
         .cookie("secret")
         .engine(twin.port())
         .settings(settings)
-        .types(|types| {
-            types.add::<Parcel>("conformance.parcel");
-        })
+        .types(types)
         .join(&scheduler);
     (scheduler, node.expect("the node joins"))
 }

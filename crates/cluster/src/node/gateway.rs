@@ -1,10 +1,10 @@
 //! The ends of the node in the scheduler and its router: messages, monitors, links and requests for
 //! processes of other nodes.
 
+use super::calls;
 use super::core::Core;
 use super::requests::Request;
 use super::types::EncodeError;
-use super::values::Encoded;
 use crate::id::Lane;
 use ganger_link::RemoteLinks as _;
 use ganger_proc_api::{
@@ -31,8 +31,12 @@ impl Gateway {
         let Some(peer) = self.0.reach(node) else {
             return refuse(SendErrorKind::NoConnection, envelope);
         };
+        let Some(scheduler) = self.0.base.scheduler.upgrade() else {
+            return refuse(SendErrorKind::Stopping, envelope);
+        };
         let payloads = std::mem::take(&mut envelope.message.payloads);
-        let encoded = match Encoded::new(&self.0.base.types, payloads) {
+        let (encoded, replies) = calls::encode(&peer, &scheduler, payloads);
+        let encoded = match encoded {
             Ok((encoded, payloads)) => {
                 envelope.message.payloads = payloads;
                 encoded
@@ -46,10 +50,23 @@ impl Gateway {
                 return refuse(kind, envelope);
             }
         };
-        match peer.send(lane, &envelope, &encoded) {
-            Ok(()) => Ok(()),
-            Err(kind) => refuse(kind, envelope),
+        let sent = peer.with(|state, now| {
+            state.accept(lane, &envelope, &encoded, peer.places, now)?;
+            // Before the frame leaves, so before the answer comes.
+            Ok(replies.map(|replies| {
+                let (completers, taken) = replies.take();
+                (calls::ask(&peer, &mut state.tables.open, completers), taken)
+            }))
+        });
+        match sent {
+            Ok(None) => {}
+            Ok(Some((unwanted, taken))) => {
+                taken.drop_message(envelope);
+                calls::take_back_all(&peer, unwanted);
+            }
+            Err(kind) => return refuse(kind, envelope),
         }
+        Ok(())
     }
 
     /// Passes a request on, if there is a peer for it.

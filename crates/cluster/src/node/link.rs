@@ -4,10 +4,12 @@
 //! has gone: the node's own process (`warden.rs`) closes it.
 
 use super::base::Base;
+use super::calls::{self, Answering};
 use super::parked::{Cost, Parked};
 use super::peer::{Happened, Over, Peer};
 use super::requests::{Request, op};
 use super::streams::Assembly;
+use super::tables::Open;
 use super::types::MAX_MESSAGE;
 use super::values::Decoder;
 use super::watch;
@@ -18,8 +20,9 @@ use bytes::Bytes;
 use ganger_link::RemoteLinks as _;
 use ganger_proc_api::{
     BoxError, CommandError, Context, Envelope, Event, Events, ExitCause, Instant, Payloads, Pid,
-    Process, SendError, SendErrorKind, StepOutput, StepResult, Tag,
+    Process, Reply, SendError, SendErrorKind, StepOutput, StepResult, Tag,
 };
+use ganger_sched::crossing;
 use ganger_sched::internal::{AddressInternals as _, ContextInternals as _};
 use ganger_sched::{DeadLetter, DeadReason, ExitAction, Handle, RemoteLink};
 use std::collections::VecDeque;
@@ -55,6 +58,8 @@ pub(crate) struct Link {
     decoder: Decoder,
     incoming: [Incoming; 2],
     parked: Parked,
+    /// Of the present session.
+    answering: Option<Arc<Answering>>,
     happened: VecDeque<Happened>,
     notices: VecDeque<Notice>,
     /// When the timer fires.
@@ -73,6 +78,7 @@ impl Link {
             decoder,
             incoming: Default::default(),
             parked: Parked::default(),
+            answering: None,
             happened: VecDeque::new(),
             notices: VecDeque::new(),
             armed: None,
@@ -134,9 +140,7 @@ impl Link {
             .extend(exits.map(|(pid, action)| Notice::Exit(pid, action)));
         self.notices
             .extend(over.left.links.into_iter().map(Notice::Link));
-        for question in over.left.names {
-            question.untyped().finish(Err(no_connection()));
-        }
+        unanswered(over.left.names, over.left.open);
         self.notices.push_back(Notice::Down(over.why, undelivered));
     }
 
@@ -188,10 +192,16 @@ impl Link {
         match op {
             op::MESSAGE => {
                 let types = &self.peer.base.types;
-                let envelope = self
-                    .decoder
-                    .message(&mut reader, &mut incoming.known, types)?;
-                self.deliver(scheduler, lane, envelope, cost);
+                let answering = match &self.answering {
+                    Some(answering) if answering.half() == half => answering,
+                    _ => self.answering.insert(Answering::new(&self.peer, half)),
+                };
+                let context = Arc::clone(answering);
+                let (decoder, known) = (&mut self.decoder, &mut incoming.known);
+                let decode = || decoder.message(&mut reader, known, types);
+                let envelope = crossing::decode(scheduler, context, decode)?;
+                let replies = answering.numbers();
+                self.deliver(scheduler, lane, (envelope, cost, replies));
             }
             op::CHUNK => {
                 if let Some((op, whole)) = incoming.large.take(reader, 2 * MAX_MESSAGE)? {
@@ -206,17 +216,22 @@ impl Link {
             _ => {
                 let (known, places) = (&mut incoming.known, self.peer.places);
                 let request = Request::read(op, lane, &mut reader, known, places)?;
-                self.serve(scheduler, half, request);
+                self.serve(scheduler, half, request)?;
             }
         }
         Ok(())
     }
 
     /// Passes a message to its process. A message for a full mailbox waits.
-    fn deliver(&mut self, scheduler: &Handle, lane: Lane, envelope: Envelope, cost: Cost) {
+    fn deliver(
+        &mut self,
+        scheduler: &Handle,
+        lane: Lane,
+        (envelope, cost, replies): (Envelope, Cost, Vec<u64>),
+    ) {
         if lane == Lane::Control {
             if let Err(refused) = scheduler.send_control(envelope) {
-                refuse(scheduler, refused);
+                self.refuse(scheduler, refused, &replies);
             }
             return;
         }
@@ -229,14 +244,14 @@ impl Link {
         match sent {
             Err(refused) if refused.kind == SendErrorKind::Full => {
                 if let Some(waker) = &self.waker {
-                    let waiting = (refused.into_envelope(), cost);
+                    let waiting = (refused.into_envelope(), cost, replies);
                     self.parked.push(scheduler, waker, waiting);
                 }
             }
             sent => {
                 self.give_back(lane, cost);
                 if let Err(refused) = sent {
-                    refuse(scheduler, refused);
+                    self.refuse(scheduler, refused, &replies);
                 }
             }
         }
@@ -244,22 +259,43 @@ impl Link {
 
     fn deliver_parked(&mut self, scheduler: &Handle) {
         let mut done = Vec::new();
-        self.parked.poll(scheduler, |cost, result| {
-            done.push(cost);
-            if let Err(refused) = result {
-                refuse(scheduler, refused);
-            }
+        self.parked.poll(scheduler, |cost, replies, result| {
+            done.push((cost, replies, result));
         });
         if self.parked.large() <= MAX_MESSAGE {
-            done.append(&mut self.withheld);
+            for cost in std::mem::take(&mut self.withheld) {
+                self.give_back(Lane::Data, cost);
+            }
         }
-        for cost in done {
+        for (cost, replies, result) in done {
             self.give_back(Lane::Data, cost);
+            if let Err(refused) = result {
+                self.refuse(scheduler, refused, &replies);
+            }
         }
     }
 
+    /// A message has come for a process that does not take it, or takes it in another type.
+    fn refuse(&mut self, scheduler: &Handle, refused: SendError, replies: &[u64]) {
+        let sent = match crossing::converted(scheduler, refused) {
+            Ok(envelope) => scheduler.send(envelope),
+            Err(refused) => Err(refused),
+        };
+        let Err(refused) = sent else {
+            return;
+        };
+        if let Some(answering) = &self.answering {
+            answering.refuse(replies, &refused.kind);
+        }
+        let reason = DeadReason::of_late(&refused.kind);
+        let Envelope { target, message } = refused.into_envelope();
+        let at = scheduler.now();
+        let letter = DeadLetter::new(reason, message.source, target, message.topic, at);
+        scheduler.tell_of_dead_letter(&letter);
+    }
+
     /// Does what the peer asks for.
-    fn serve(&mut self, scheduler: &Handle, half: Half, request: Request) {
+    fn serve(&mut self, scheduler: &Handle, half: Half, request: Request) -> Result<(), ReadError> {
         match request {
             Request::Monitor {
                 number,
@@ -313,6 +349,13 @@ impl Link {
                     .filter(|pid| scheduler.is_local(*pid));
                 self.peer.answer(half, Request::Found { number, pid });
             }
+            Request::Answer { number, body } => self.answer(scheduler, half, number, body)?,
+            Request::Unwanted { number } => {
+                let far = (self.peer).look(|state| state.tables.open.answering.remove(&number));
+                if let Some(far) = far {
+                    far.give_up();
+                }
+            }
             Request::Found { number, pid } => {
                 let question = self.peer.look(|state| state.tables.names.remove(number));
                 if let Some(question) = question {
@@ -320,6 +363,28 @@ impl Link {
                 }
             }
         }
+        Ok(())
+    }
+
+    /// The answer to a question has come.
+    fn answer(
+        &mut self,
+        scheduler: &Handle,
+        half: Half,
+        number: u64,
+        body: Bytes,
+    ) -> Result<(), ReadError> {
+        let asked = (self.peer).look(|state| state.tables.open.asked.remove(&number));
+        let Some(asked) = asked else {
+            return Ok(());
+        };
+        let context = Answering::new(&self.peer, half);
+        let (decoder, types) = (&self.decoder, &self.peer.base.types);
+        let read = || calls::read(decoder, types, body);
+        asked
+            .completer
+            .finish(crossing::decode(scheduler, context, read)?);
+        Ok(())
     }
 
     fn arm(&mut self, at: Option<Instant>, out: &mut StepOutput) {
@@ -399,15 +464,23 @@ impl Drop for Link {
         while let Some(notice) = self.notices.pop_front() {
             self.tell(&scheduler, notice);
         }
-        for question in left.names {
-            question.untyped().finish(Err(no_connection()));
-        }
+        unanswered(left.names, left.open);
         self.peer.base.watchers.down(&self.peer.id, End::Closed, 0);
     }
 }
 
-fn no_connection() -> CommandError {
-    CommandError::Ended(ExitCause::NoConnection)
+/// The session of these questions has ended.
+fn unanswered(names: Vec<Reply<Option<Pid>>>, open: Open) {
+    let no_connection = || Err(CommandError::Ended(ExitCause::NoConnection));
+    for question in names {
+        question.untyped().finish(no_connection());
+    }
+    for asked in open.asked.into_values() {
+        asked.completer.finish(no_connection());
+    }
+    for far in open.answering.into_values() {
+        far.give_up();
+    }
 }
 
 /// Tells the watcher of an end. Its code must not end the link.
@@ -419,13 +492,4 @@ fn tell_exit(pid: Pid, mut action: Box<dyn ExitAction>, cause: &ExitCause) {
     if told.is_err() {
         tracing::error!(target: "ganger::cluster", %pid, "the watcher of a process has panicked");
     }
-}
-
-/// A message has come for a process that does not take it.
-fn refuse(scheduler: &Handle, refused: SendError) {
-    let reason = DeadReason::of_late(&refused.kind);
-    let Envelope { target, message } = refused.into_envelope();
-    let at = scheduler.now();
-    let letter = DeadLetter::new(reason, message.source, target, message.topic, at);
-    scheduler.tell_of_dead_letter(&letter);
 }

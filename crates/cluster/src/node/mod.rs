@@ -12,6 +12,7 @@
 
 mod base;
 mod builder;
+mod calls;
 mod causes;
 mod changes;
 mod cluster;

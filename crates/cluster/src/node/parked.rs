@@ -26,12 +26,14 @@ pub(crate) enum Cost {
     Large(usize),
 }
 
-type Waiting = (Envelope, Cost);
+/// With the numbers of its replies.
+type Waiting = (Envelope, Cost, Vec<u64>);
 
 struct Line {
     /// The first, which waits for room in the mailbox.
     first: SendAsync,
     cost: Cost,
+    replies: Vec<u64>,
     rest: VecDeque<Waiting>,
     waker: Waker,
 }
@@ -72,13 +74,13 @@ impl Parked {
 
     /// Has a message wait behind those for its process.
     pub(crate) fn push(&mut self, scheduler: &Handle, link: &Waker, waiting: Waiting) {
-        let (envelope, cost) = waiting;
+        let (envelope, cost, replies) = waiting;
         let pid = envelope.target;
         if let Cost::Large(length) = cost {
             self.large += length;
         }
         if let Some(line) = self.lines.get_mut(&pid) {
-            return line.rest.push_back((envelope, cost));
+            return line.rest.push_back((envelope, cost, replies));
         }
         let waker = Waker::from(Arc::new(HasRoom {
             pid,
@@ -88,6 +90,7 @@ impl Parked {
         let line = Line {
             first: scheduler.send_async(envelope),
             cost,
+            replies,
             rest: VecDeque::new(),
             waker,
         };
@@ -100,7 +103,7 @@ impl Parked {
     pub(crate) fn poll(
         &mut self,
         scheduler: &Handle,
-        mut done: impl FnMut(Cost, Result<(), SendError>),
+        mut done: impl FnMut(Cost, Vec<u64>, Result<(), SendError>),
     ) {
         let ready = std::mem::take(&mut *lock(&self.ready));
         for pid in ready {
@@ -115,14 +118,15 @@ impl Parked {
                         if let Cost::Large(length) = line.cost {
                             self.large -= length;
                         }
-                        done(line.cost, result);
+                        done(line.cost, std::mem::take(&mut line.replies), result);
                     }
                 }
-                let Some((envelope, cost)) = line.rest.pop_front() else {
+                let Some((envelope, cost, replies)) = line.rest.pop_front() else {
                     break true;
                 };
                 line.first = scheduler.send_async(envelope);
                 line.cost = cost;
+                line.replies = replies;
             };
             if is_over {
                 self.lines.remove(&pid);

@@ -22,7 +22,7 @@ use super::base::Base;
 use super::places::Places;
 use super::requests::{Request, op};
 use super::streams::{Next, Streams};
-use super::tables::{Left, Tables};
+use super::tables::{Asking, Left, Tables};
 use super::types::MAX_MESSAGE;
 use super::values::{self, Encoded};
 use crate::id::{Half, Incarnation, Lane, NodeId};
@@ -87,6 +87,7 @@ pub(crate) struct Peer {
     pub(crate) base: Arc<Base>,
     pub(crate) id: NodeId,
     pub(crate) places: Places,
+    pub(crate) asking: Arc<Asking>,
     inbox: Mutex<Inbox>,
     state: Mutex<State>,
     /// Of the link.
@@ -145,6 +146,7 @@ impl Peer {
             base,
             id,
             places,
+            asking: Arc::default(),
             inbox: Mutex::default(),
             state: Mutex::new(state),
             waker: OnceLock::new(),
@@ -201,16 +203,6 @@ impl Peer {
     /// Looks at the state, and changes nothing of the session.
     pub(crate) fn look<R>(&self, look: impl FnOnce(&mut State) -> R) -> R {
         look(&mut lock(&self.state))
-    }
-
-    /// Sends a message of a process.
-    pub(crate) fn send(
-        &self,
-        lane: Lane,
-        envelope: &Envelope,
-        encoded: &Encoded,
-    ) -> Result<(), SendErrorKind> {
-        self.with(|state, now| state.accept(lane, envelope, encoded, self.places, now))
     }
 
     /// Sends a request. False: the peer is closed.
@@ -366,7 +358,8 @@ impl State {
         self.session.queued(lane) < most && self.streams[lane.index()].held() < MAX_MESSAGE
     }
 
-    fn accept(
+    /// Takes a message of a process.
+    pub(crate) fn accept(
         &mut self,
         lane: Lane,
         envelope: &Envelope,

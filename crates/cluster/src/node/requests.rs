@@ -4,6 +4,7 @@ use super::causes;
 use super::places::Places;
 use crate::id::Lane;
 use crate::wire::{Fields, Known, ReadError, Reader};
+use bytes::Bytes;
 use ganger_proc_api::{CancelReason, ExitCause, Pid};
 use ganger_sched::RemoteLink;
 use std::sync::Arc;
@@ -23,6 +24,8 @@ pub(crate) mod op {
     pub(super) const TERMINATE: u8 = 11;
     pub(super) const WHEREIS: u8 = 12;
     pub(super) const FOUND: u8 = 13;
+    pub(super) const ANSWER: u8 = 14;
+    pub(super) const UNWANTED: u8 = 15;
 }
 
 /// A request, or the answer to a request.
@@ -64,12 +67,21 @@ pub(crate) enum Request {
         number: u64,
         pid: Option<Pid>,
     },
+    /// The answer to a question, as `calls.rs` writes it.
+    Answer {
+        number: u64,
+        body: Bytes,
+    },
+    /// The answer to this question is unwanted.
+    Unwanted {
+        number: u64,
+    },
 }
 
 impl Request {
     pub(crate) fn lane(&self) -> Lane {
         match self {
-            Self::Exit { in_order: true, .. } => Lane::Data,
+            Self::Exit { in_order: true, .. } | Self::Answer { .. } => Lane::Data,
             _ => Lane::Control,
         }
     }
@@ -87,6 +99,8 @@ impl Request {
             Self::Terminate(_) => op::TERMINATE,
             Self::Whereis { .. } => op::WHEREIS,
             Self::Found { .. } => op::FOUND,
+            Self::Answer { .. } => op::ANSWER,
+            Self::Unwanted { .. } => op::UNWANTED,
         }
     }
 
@@ -101,7 +115,11 @@ impl Request {
                 places.write(fields, *pid);
                 fields.u8(u8::from(*in_order));
             }
-            Self::Demonitor { number } => fields.varint(*number),
+            Self::Demonitor { number } | Self::Unwanted { number } => fields.varint(*number),
+            Self::Answer { number, body } => {
+                fields.varint(*number);
+                fields.bytes(body);
+            }
             Self::Exit { number, cause, .. } => {
                 fields.varint(*number);
                 causes::write(fields, cause);
@@ -185,6 +203,13 @@ impl Request {
                     0 => None,
                     _ => Some(places.read(reader, known)?),
                 },
+            },
+            op::ANSWER => Self::Answer {
+                number: reader.varint()?,
+                body: reader.bytes()?,
+            },
+            op::UNWANTED => Self::Unwanted {
+                number: reader.varint()?,
             },
             _ => return Err(ReadError::Short),
         })
@@ -275,6 +300,11 @@ mod tests {
                 number: 3,
                 pid: None,
             },
+            Request::Answer {
+                number: 4,
+                body: Bytes::from_static(b"body"),
+            },
+            Request::Unwanted { number: 4 },
         ];
         for request in requests {
             let mut fields = Apart::default();

@@ -1,7 +1,9 @@
 //! What waits for a peer's answer, for as long as its session lasts.
 
-use ganger_proc_api::{Pid, Reply};
+use ganger_proc_api::{Completer, EndWatch, Pid, Reply};
+use ganger_sched::crossing::{FarReply, Outgoing};
 use ganger_sched::{ExitAction, ExitKey, RemoteLink};
+use ganger_sync::atomic::{AtomicU64, Ordering};
 use std::collections::{HashMap, HashSet};
 
 /// The watched processes of the peer. An entry leaves once: by the end, by the watcher, or with the
@@ -94,6 +96,38 @@ impl<T: Send + 'static> Questions<T> {
     }
 }
 
+/// The numbers of the replies that leave for a peer.
+#[derive(Debug, Default)]
+pub(crate) struct Asking(AtomicU64);
+
+impl Outgoing for Asking {
+    fn reply(&self) -> Option<u64> {
+        // Ordering: Relaxed: the numbers alone count.
+        Some(self.0.fetch_add(1, Ordering::Relaxed))
+    }
+}
+
+/// A question whose answer is out.
+pub(crate) struct Asked {
+    pub(crate) completer: Completer,
+    /// Tells when the answer is unwanted.
+    _watch: Option<EndWatch>,
+}
+
+impl Asked {
+    pub(crate) fn new(completer: Completer, watch: Option<EndWatch>) -> Self {
+        let _watch = watch;
+        Self { completer, _watch }
+    }
+}
+
+/// The questions whose answers are out, in both directions.
+#[derive(Default)]
+pub(crate) struct Open {
+    pub(crate) asked: HashMap<u64, Asked>,
+    pub(crate) answering: HashMap<u64, FarReply>,
+}
+
 /// All tables of a session.
 #[derive(Default)]
 pub(crate) struct Tables {
@@ -103,6 +137,7 @@ pub(crate) struct Tables {
     /// As this side sees them.
     pub(crate) links: HashSet<RemoteLink>,
     pub(crate) names: Questions<Option<Pid>>,
+    pub(crate) open: Open,
 }
 
 /// What has waited for the peer when the session ended.
@@ -112,6 +147,7 @@ pub(crate) struct Left {
     pub(crate) watched: HashMap<u64, Pid>,
     pub(crate) links: HashSet<RemoteLink>,
     pub(crate) names: Vec<Reply<Option<Pid>>>,
+    pub(crate) open: Open,
 }
 
 impl Tables {
@@ -122,6 +158,7 @@ impl Tables {
             watched: std::mem::take(&mut self.watched),
             links: std::mem::take(&mut self.links),
             names: self.names.take_all(),
+            open: std::mem::take(&mut self.open),
         }
     }
 }

@@ -43,11 +43,13 @@ pub struct TypeTaken {
 }
 
 /// Why a value has no bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub(crate) enum EncodeError {
     /// The type is not registered, or its codec has refused the value.
+    #[error("no codec for {0}: register the type to send it to other nodes")]
     NoCodec(&'static str),
     /// The message would be longer than [`MAX_MESSAGE`].
+    #[error("the message is too large for another node")]
     TooLarge,
 }
 

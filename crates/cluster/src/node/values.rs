@@ -108,8 +108,18 @@ pub(crate) fn write(
         }
     }
     fields.symbol(SymbolKind::Topic, message.topic.as_str());
-    fields.varint(message.payloads.len() as u64);
-    for (place, value) in message.payloads.iter().enumerate() {
+    write_values(fields, places, &message.payloads, encoded);
+}
+
+/// Writes values for the peer.
+pub(crate) fn write_values(
+    fields: &mut impl Fields,
+    places: Places,
+    payloads: &Payloads,
+    encoded: &Encoded,
+) {
+    fields.varint(payloads.len() as u64);
+    for (place, value) in payloads.iter().enumerate() {
         let typed = encoded.0.get(place).and_then(Option::as_ref);
         write_value(fields, places, value, typed);
     }
@@ -173,6 +183,21 @@ impl Decoder {
         };
         let topic = reader.symbol(known, SymbolKind::Topic)?;
         let topic = self.topic(&topic)?;
+        let payloads = self.values(reader, known, types)?;
+        let message = Message {
+            source,
+            topic,
+            payloads,
+        };
+        Ok(Envelope { target, message })
+    }
+
+    pub(crate) fn values(
+        &self,
+        reader: &mut Reader,
+        known: &mut Known,
+        types: &Types,
+    ) -> Result<Payloads, ReadError> {
         let count = reader.varint()?;
         if count > MAX_VALUES {
             return Err(ReadError::Short);
@@ -181,12 +206,7 @@ impl Decoder {
         for _ in 0..count {
             payloads.push(self.value(reader, known, types)?);
         }
-        let message = Message {
-            source,
-            topic,
-            payloads,
-        };
-        Ok(Envelope { target, message })
+        Ok(payloads)
     }
 
     fn topic(&mut self, text: &str) -> Result<Symbol, ReadError> {

@@ -1,0 +1,256 @@
+//! Questions to processes of a peer, and those of its processes to ours.
+//!
+//! **Problem.** A message has a reply inside, and its answer, its end without an answer and the loss
+//! of the connection must reach the asker, once, whatever the asker is: a step, a task, a thread.
+//!
+//! **Protocol.** `ganger_sched::crossing` takes replies out of messages, and makes replies of
+//! numbers.
+//! 1. *Asking side*: numbers each reply while the message is encoded. When the session has taken the
+//!    message, the completers go into a table, under the lock under which the message goes out.
+//! 2. *Answering side*: keeps the other end of each reply that has come. The answer takes it out, and
+//!    goes back on the data lane. Never refused: the answers are as many as the questions.
+//! 3. *Asking side*: the answer takes the completer out of the table. An asker that has gone, or has
+//!    taken its question back, takes it out as well, and tells the answering side.
+//! 4. The end of the session takes all: askers are told `NoConnection`, and holders of replies that
+//!    nothing is wanted.
+//!
+//! **Proof sketch.** A completer leaves the table once, under the lock, and is finished where it
+//! leaves.
+
+use super::peer::Peer;
+use super::requests::Request;
+use super::tables::{Asked, Open};
+use super::types::{EncodeError, Types};
+use super::values::{self, Decoder, Encoded};
+use crate::id::Half;
+use crate::wire::{Apart, Fields as _, Known, ReadError, Reader};
+use bytes::Bytes;
+use ganger_proc_api::{
+    CommandError, Completer, EndKind, ExitCause, Payload, Payloads, Pid, SendErrorKind,
+};
+use ganger_sched::Handle;
+use ganger_sched::crossing::{self, Answers, FarReply, Incoming, Replies};
+use ganger_sync::sync::{Mutex, lock};
+use std::sync::{Arc, Weak};
+
+/// The most questions of a direction whose answers are out.
+const MAX_OPEN: usize = 1 << 20;
+
+type Encoding = Result<(Encoded, Payloads), (EncodeError, Payloads)>;
+
+/// Encodes the values of a message, with the replies, addresses and PIDs inside of them.
+pub(crate) fn encode(
+    peer: &Arc<Peer>,
+    scheduler: &Handle,
+    payloads: Payloads,
+) -> (Encoding, Option<Replies>) {
+    let types = &peer.base.types;
+    if payloads.iter().all(|value| value.kind().is_none()) {
+        return (Encoded::new(types, payloads), None);
+    }
+    let asking = Arc::clone(&peer.asking);
+    let encode = || Encoded::new(types, payloads);
+    let (encoded, replies) = crossing::encode(scheduler, asking, encode);
+    (encoded, Some(replies).filter(|it| !it.is_empty()))
+}
+
+/// Puts the completers of an accepted message into the table. Under the lock of the peer. Returns
+/// the numbers of those that are unwanted already.
+pub(crate) fn ask(
+    peer: &Arc<Peer>,
+    open: &mut Open,
+    completers: Vec<(u64, Completer)>,
+) -> Vec<u64> {
+    let mut unwanted = Vec::new();
+    for (number, completer) in completers {
+        let weak = Arc::downgrade(peer);
+        let watch = completer.on_end(move || take_back(&weak, number));
+        if watch.is_none() {
+            unwanted.push(number);
+        }
+        open.asked.insert(number, Asked::new(completer, watch));
+    }
+    unwanted
+}
+
+/// The asker has gone, or has taken its question back.
+fn take_back(peer: &Weak<Peer>, number: u64) {
+    let Some(peer) = peer.upgrade() else {
+        return;
+    };
+    let taken = peer.with(|state, now| {
+        let taken = state.tables.open.asked.remove(&number);
+        if taken.is_some() {
+            state.request(Request::Unwanted { number }, peer.places, now);
+        }
+        taken
+    });
+    // Without the lock.
+    drop(taken);
+}
+
+/// Has those taken back that were unwanted from the beginning.
+pub(crate) fn take_back_all(peer: &Arc<Peer>, numbers: Vec<u64>) {
+    for number in numbers {
+        take_back(&Arc::downgrade(peer), number);
+    }
+}
+
+/// Makes the replies that come from a peer, in a session.
+pub(crate) struct Answering {
+    peer: Arc<Peer>,
+    half: Half,
+    /// Of the message that is being decoded.
+    numbers: Mutex<Vec<u64>>,
+    own: Weak<Self>,
+}
+
+impl Answering {
+    pub(crate) fn new(peer: &Arc<Peer>, half: Half) -> Arc<Self> {
+        Arc::new_cyclic(|own| Self {
+            peer: Arc::clone(peer),
+            half,
+            numbers: Mutex::default(),
+            own: Weak::clone(own),
+        })
+    }
+
+    pub(crate) fn half(&self) -> Half {
+        self.half
+    }
+
+    /// The replies that have come since the last call.
+    pub(crate) fn numbers(&self) -> Vec<u64> {
+        std::mem::take(&mut lock(&self.numbers))
+    }
+
+    /// Answers the replies of a message that its process does not take.
+    pub(crate) fn refuse(&self, numbers: &[u64], kind: &SendErrorKind) {
+        for &number in numbers {
+            let error = match kind {
+                SendErrorKind::Ended(EndKind::Done) => CommandError::Ended(ExitCause::Done),
+                SendErrorKind::Ended(EndKind::Terminated) => {
+                    CommandError::Ended(ExitCause::Terminated)
+                }
+                SendErrorKind::Ended(_) | SendErrorKind::NotFound | SendErrorKind::Closed => {
+                    CommandError::Ended(ExitCause::NotFound)
+                }
+                other => CommandError::Failed(other.to_string().into()),
+            };
+            if let Some(far) = self.forget(number) {
+                far.give_up();
+                self.send(number, Err(error));
+            }
+        }
+    }
+
+    /// Takes the other end of a reply out.
+    fn forget(&self, number: u64) -> Option<FarReply> {
+        self.peer.look(|state| {
+            let is_current = state.session().session() == Some(self.half);
+            let open = &mut state.tables.open;
+            is_current.then(|| open.answering.remove(&number)).flatten()
+        })
+    }
+
+    fn send(&self, number: u64, answer: Result<Payload, CommandError>) {
+        let Some(scheduler) = self.peer.base.scheduler.upgrade() else {
+            return;
+        };
+        let (body, replies, value) = write(&self.peer, &scheduler, answer);
+        let request = Request::Answer { number, body };
+        let (taken, unwanted) = self.peer.with(|state, now| {
+            if state.session().session() != Some(self.half) {
+                return (None, Vec::new());
+            }
+            let Some(replies) = replies else {
+                state.request(request, self.peer.places, now);
+                return (None, Vec::new());
+            };
+            let (completers, taken) = replies.take();
+            let unwanted = ask(&self.peer, &mut state.tables.open, completers);
+            state.request(request, self.peer.places, now);
+            (Some(taken), unwanted)
+        });
+        match taken {
+            Some(taken) => taken.drop_message(value),
+            None => drop(value),
+        }
+        take_back_all(&self.peer, unwanted);
+    }
+}
+
+impl Incoming for Answering {
+    fn reply(&self, number: u64, asker: Option<Pid>) -> Option<Completer> {
+        let answers: Arc<dyn Answers> = self.own.upgrade()?;
+        let (far, completer) = FarReply::new(answers, number, asker);
+        let refused = self.peer.look(|state| {
+            let is_current = state.session().session() == Some(self.half);
+            let answering = &mut state.tables.open.answering;
+            if !is_current || answering.len() >= MAX_OPEN || answering.contains_key(&number) {
+                return Some(far);
+            }
+            answering.insert(number, far);
+            None
+        });
+        match refused {
+            None => lock(&self.numbers).push(number),
+            // The message is decoded all the same, and its reply leads nowhere.
+            Some(far) => far.give_up(),
+        }
+        Some(completer)
+    }
+}
+
+impl Answers for Answering {
+    fn answer(&self, number: u64, answer: Result<Payload, CommandError>) {
+        if self.forget(number).is_some() {
+            self.send(number, answer);
+        }
+    }
+}
+
+const VALUE: u8 = 0;
+const ERROR: u8 = 1;
+
+/// The bytes of an answer, the replies inside of it, and the answer itself.
+fn write(
+    peer: &Arc<Peer>,
+    scheduler: &Handle,
+    answer: Result<Payload, CommandError>,
+) -> (Bytes, Option<Replies>, Payloads) {
+    let error = match answer {
+        Ok(value) => match encode(peer, scheduler, Payloads::from(value)) {
+            (Ok((encoded, payloads)), replies) => {
+                let mut apart = Apart::default();
+                apart.u8(VALUE);
+                values::write_values(&mut apart, peer.places, &payloads, &encoded);
+                return (apart.finish(), replies, payloads);
+            }
+            (Err((why, _)), _) => CommandError::Failed(why.to_string().into()),
+        },
+        Err(error) => error,
+    };
+    let mut apart = Apart::default();
+    apart.u8(ERROR);
+    apart.bytes(&postcard::to_stdvec(&error).unwrap_or_default());
+    (apart.finish(), None, Payloads::default())
+}
+
+/// The answer in the bytes.
+pub(crate) fn read(
+    decoder: &Decoder,
+    types: &Types,
+    body: Bytes,
+) -> Result<Result<Payload, CommandError>, ReadError> {
+    let mut reader = Reader::new(body);
+    let mut known = Known::default();
+    Ok(match reader.u8()? {
+        VALUE => Ok(decoder.values(&mut reader, &mut known, types)?.into_first()),
+        ERROR => {
+            let bytes = reader.bytes()?;
+            Err(postcard::from_bytes(&bytes).map_err(|_| ReadError::Text)?)
+        }
+        _ => return Err(ReadError::Short),
+    })
+}
