@@ -1,16 +1,17 @@
 //! Questions to processes of a peer, and those of its processes to ours.
 //!
-//! **Problem.** A message has a reply inside, and its answer, its end without an answer and the loss
-//! of the connection must reach the asker, once, whatever the asker is: a step, a task, a thread.
+//! **Problem.** A message has a reply inside, and its answer, its end without an answer and the
+//! loss of the connection must reach the asker, once, whatever the asker is: a step, a task, a
+//! thread.
 //!
 //! **Protocol.** `ganger_sched::crossing` takes replies out of messages, and makes replies of
 //! numbers.
-//! 1. *Asking side*: numbers each reply while the message is encoded. When the session has taken the
-//!    message, the completers go into a table, under the lock under which the message goes out.
-//! 2. *Answering side*: keeps the other end of each reply that has come. The answer takes it out, and
-//!    goes back on the data lane. Never refused: the answers are as many as the questions.
-//! 3. *Asking side*: the answer takes the completer out of the table. An asker that has gone, or has
-//!    taken its question back, takes it out as well, and tells the answering side.
+//! 1. *Asking side*: numbers each reply while the message is encoded. When the session has taken
+//!    the message, the completers go into a table, under the lock under which the message goes out.
+//! 2. *Answering side*: keeps the other end of each reply that has come. The answer takes it out,
+//!    and goes back on the data lane. Never refused: the answers are as many as the questions.
+//! 3. *Asking side*: the answer takes the completer out of the table. An asker that has gone, or
+//!    has taken its question back, takes it out as well, and tells the answering side.
 //! 4. The end of the session takes all: askers are told `NoConnection`, and holders of replies that
 //!    nothing is wanted.
 //!

@@ -2,7 +2,7 @@
 
 use crate::support::broker::Broker;
 use bytes::Bytes;
-use ganger_cluster::conformance::{Harness, PATIENCE, Parcel, scheduler};
+use ganger_cluster::conformance::{self, Harness, PATIENCE, scheduler};
 use ganger_cluster::{Cluster, Engine, EngineError, EngineSink, Lane, NodeId, Settings};
 use ganger_cluster_nats::Nats;
 use ganger_sched::Scheduler;
@@ -59,9 +59,7 @@ impl Node {
             .cookie("secret")
             .engine(engine.clone())
             .settings(settings)
-            .types(|types| {
-                types.add::<Parcel>("conformance.parcel");
-            })
+            .types(conformance::types)
             .join(&scheduler)
             .unwrap();
         Self {
