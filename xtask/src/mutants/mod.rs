@@ -129,10 +129,11 @@ fn packages() -> Result<Vec<String>, Failure> {
     let mut packages = Vec::new();
     for entry in fs::read_dir(root().join(LISTS))? {
         let path = entry?.path();
-        if path.extension().is_some_and(|extension| extension == "txt")
-            && let Some(name) = path.file_stem()
-        {
-            packages.push(format!("ganger-{}", name.to_string_lossy()));
+        let name = path.file_stem().unwrap_or_default().to_string_lossy();
+        match path.extension().and_then(|extension| extension.to_str()) {
+            Some("txt") => packages.push(format!("ganger-{name}")),
+            Some("md") => {}
+            _ => return Err(format!("{} is no list: {LISTS}/README.md", path.display()).into()),
         }
     }
     packages.sort();

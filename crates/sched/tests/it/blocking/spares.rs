@@ -166,20 +166,6 @@ fn what_the_monitor_counts_is_in_no_workers_counts() {
 
 // pins: G6
 #[test]
-fn a_thread_that_has_left_makes_room_for_another() {
-    let keep = Duration::from_millis(1);
-    let builder = Scheduler::builder().workers(1).max_spares(1);
-    let scheduler = started(builder.keep_spares(keep));
-    for _ in 0..5 {
-        Blocked::new(&scheduler, |_| ()).end();
-        until("the surplus thread has left", || {
-            scheduler.stats().spares == 0
-        });
-    }
-}
-
-// pins: G6
-#[test]
 fn a_surplus_thread_stays_for_as_long_as_it_was_told() {
     let builder = Scheduler::builder().workers(1);
     let scheduler = started(builder.keep_spares(Duration::from_secs(100)));

@@ -456,26 +456,3 @@ fn a_step_does_not_wait_for_its_own_process() {
     handle.send(numbered(0)).unwrap();
     assert_eq!(exit_number(handle), 7);
 }
-
-// pins: P9, P13, D3
-#[test]
-fn a_stop_ends_steps_that_wait() {
-    let scheduler = started(limited(1));
-    let consumer = scheduler.submit(leaver(), "main", ()).unwrap();
-    consumer.send(numbered(9)).unwrap();
-    let producers: Vec<_> = (0..2)
-        .map(|_| {
-            let producer = producer(consumer.address().clone(), 1, Address::send_blocking);
-            scheduler.submit(producer, "main", ()).unwrap()
-        })
-        .collect();
-    for producer in &producers {
-        until_state(&scheduler, producer.pid(), ProcessState::Running);
-    }
-    scheduler.stop(Duration::ZERO).unwrap();
-    for producer in producers {
-        let reason = exit(producer);
-        assert!(!matches!(reason, ExitReason::Done(_)), "{reason}");
-    }
-    exit(consumer);
-}
