@@ -1,6 +1,5 @@
 //! Repeats an act on a single worker, for a tool that counts instructions. `--list` prints a line
-//! for each act: its name, few rounds and many, its period, its description, with tabs between
-//! them.
+//! for each act: its name, few rounds and many, its description, with tabs between them.
 //!
 //! The program parses its few arguments itself, because the gate builds it, optimised.
 
@@ -19,8 +18,8 @@ fn main() -> ExitCode {
         ["--list"] => {
             for act in Act::ALL {
                 let [few, many] = act.rounds();
-                let (name, period, what) = (act.name(), act.period(), act.what());
-                println!("{name}\t{few}\t{many}\t{period}\t{what}");
+                let (name, what) = (act.name(), act.what());
+                println!("{name}\t{few}\t{many}\t{what}");
             }
             Ok(())
         }

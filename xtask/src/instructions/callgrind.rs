@@ -1,12 +1,11 @@
-//! Valgrind's tools, which count the instructions of a program and trace its accesses. Only user
-//! code counts. So the same program gives nearly the same counts again, but for the few steps at
-//! which threads meet.
+//! Valgrind's callgrind, which counts the instructions of a program. Only user code counts. So the
+//! same program gives nearly the same counts again, but for the few steps at which threads meet.
 
 use super::profile::Profile;
 use crate::Failure;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 pub(super) struct Callgrind {
     /// The folder of the files with the runs' counts.
@@ -75,21 +74,11 @@ impl Callgrind {
         valgrind
             .args(["--tool=callgrind", "--dump-instr=yes"])
             .arg(out);
-        full_fences(valgrind.arg(program).args(args));
+        // All fences are full fences, whether the kernel has `membarrier` or not.
+        valgrind
+            .arg(program)
+            .args(args)
+            .env("GANGER_MEMBARRIER", "off");
         valgrind
     }
-}
-
-/// Returns the command of a run that prints each instruction, and each read or written place.
-pub(super) fn tracing(program: &Path, args: &[&str]) -> Command {
-    let mut valgrind = Command::new("valgrind");
-    valgrind.args(["--tool=lackey", "--trace-mem=yes", "--log-fd=1"]);
-    full_fences(valgrind.arg(program).args(args));
-    valgrind.stdout(Stdio::piped()).stderr(Stdio::null());
-    valgrind
-}
-
-/// Makes all fences full fences, whether the kernel has `membarrier` or not.
-fn full_fences(command: &mut Command) {
-    command.env("GANGER_MEMBARRIER", "off");
 }

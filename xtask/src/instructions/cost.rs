@@ -3,7 +3,6 @@
 use super::callgrind::Callgrind;
 use super::listing::{Executed, Listing};
 use super::profile::Profile;
-use super::touched::{self, Touched};
 use crate::Failure;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -27,14 +26,10 @@ pub(super) enum Kind {
     LibraryRmws,
     Allocations,
     Frees,
-    /// Cache lines that are read or written.
-    Lines,
-    /// Loads that wait for stores just before them.
-    Waits,
 }
 
 impl Kind {
-    pub(super) const ALL: [Self; 10] = [
+    pub(super) const ALL: [Self; 8] = [
         Self::Instructions,
         Self::Own,
         Self::Rmws,
@@ -43,8 +38,6 @@ impl Kind {
         Self::LibraryRmws,
         Self::Allocations,
         Self::Frees,
-        Self::Lines,
-        Self::Waits,
     ];
 
     /// Returns the name for columns and complaints.
@@ -58,15 +51,13 @@ impl Kind {
             Self::LibraryRmws => "libc's",
             Self::Allocations => "allocs",
             Self::Frees => "frees",
-            Self::Lines => "lines",
-            Self::Waits => "waits",
         }
     }
 
     /// Returns the precision of a count, as the number of parts of a unit.
     fn parts(self) -> f64 {
         match self {
-            Self::Instructions | Self::Own | Self::Lines | Self::Waits => 10.0,
+            Self::Instructions | Self::Own => 10.0,
             _ => 100.0,
         }
     }
@@ -79,7 +70,7 @@ impl Kind {
 
     pub(super) fn show(self, count: f64) -> String {
         match self {
-            Self::Instructions | Self::Own | Self::Lines | Self::Waits => format!("{count:.1}"),
+            Self::Instructions | Self::Own => format!("{count:.1}"),
             _ => format!("{count:.2}"),
         }
     }
@@ -102,22 +93,18 @@ const FREES: [&str; 2] = ["free", "realloc"];
 pub(super) struct Act {
     pub(super) name: String,
     rounds: [u64; 2],
-    /// After how many rounds the same comes again.
-    period: u64,
     pub(super) what: String,
 }
 
 impl Act {
     /// Reads a line of `ganger-count --list`.
     pub(super) fn parse(line: &str) -> Option<Self> {
-        let mut fields = line.splitn(5, '\t');
+        let mut fields = line.splitn(4, '\t');
         let mut next = || fields.next();
-        let (name, few, many) = (next()?, next()?, next()?);
-        let (period, what) = (next()?, next()?);
+        let (name, few, many, what) = (next()?, next()?, next()?, next()?);
         Some(Self {
             name: name.to_owned(),
             rounds: [few.parse().ok()?, many.parse().ok()?],
-            period: period.parse().ok()?,
             what: what.to_owned(),
         })
     }
@@ -132,8 +119,7 @@ impl Act {
         Ok([profile(self.rounds[0])?, profile(self.rounds[1])?])
     }
 
-    /// Returns the counts of a round: atomic instructions if a listing of them is given, and all
-    /// kinds but the lines.
+    /// Returns the counts of a round: atomic instructions only if a listing of them is given.
     pub(super) fn count(
         &self,
         [few, many]: [Profile; 2],
@@ -152,17 +138,6 @@ impl Act {
             return Err(format!("callgrind knows nothing of {program}").into());
         }
         Ok(self.difference(&program, [&few, &many], listing))
-    }
-
-    /// Adds the cache lines and waits of a round to its costs. Takes longer than all other counts.
-    pub(super) fn trace(&self, program: &Path, cost: &mut Cost) -> Result<(), Failure> {
-        let instructions = cost[&Kind::Instructions];
-        let touched = touched::count(program, &self.name, self.period, instructions)?;
-        if let Some(Touched { lines, waits }) = touched {
-            cost.insert(Kind::Lines, Kind::Lines.round(lines));
-            cost.insert(Kind::Waits, Kind::Waits.round(waits));
-        }
-        Ok(())
     }
 
     fn difference(
@@ -210,16 +185,15 @@ mod tests {
 
     #[test]
     fn acts_are_read_from_lines() {
-        let act = Act::parse("step\t2\t12\t1\ta step: one").unwrap();
+        let act = Act::parse("step\t2\t12\ta step: one").unwrap();
         let expected = Act {
             name: "step".to_owned(),
             rounds: [2, 12],
-            period: 1,
             what: "a step: one".to_owned(),
         };
         assert_eq!(act, expected);
-        assert_eq!(Act::parse("step\t2\tmany\t1\ta step"), None);
-        assert_eq!(Act::parse("step\t2\t12\t1"), None);
+        assert_eq!(Act::parse("step\t2\tmany\ta step"), None);
+        assert_eq!(Act::parse("step\t2\t12"), None);
     }
 
     #[test]
@@ -231,7 +205,7 @@ mod tests {
             );
             Profile::parse(&text).unwrap()
         };
-        let act = Act::parse("step\t2\t12\t1\ta step").unwrap();
+        let act = Act::parse("step\t2\t12\ta step").unwrap();
         let [few, many] = [profile(1_000, 3, 30), profile(5_154, 18, 90)];
         let cost = act.difference("/a", [&few, &many], None);
         let expected = [

@@ -14,8 +14,6 @@ mod least;
 mod listing;
 mod profile;
 mod table;
-mod touched;
-mod waits;
 
 use crate::Failure;
 use crate::cargo::Cargo;
@@ -60,11 +58,6 @@ struct Options {
     #[arg(long)]
     accept: bool,
 
-    /// Counts cache lines, and loads that wait for stores, as well: minutes. `--accept` of all acts
-    /// does, too
-    #[arg(long)]
-    trace: bool,
-
     /// Counts these acts alone
     #[arg(long, value_name = "ACT", value_delimiter = ',')]
     only: Vec<String>,
@@ -75,8 +68,6 @@ struct Options {
 struct Goal {
     /// To commit the counts.
     accept: bool,
-    /// Cache lines and waits as well.
-    trace: bool,
     /// These acts, or all of them.
     only: Vec<String>,
 }
@@ -102,7 +93,6 @@ pub(crate) fn run(args: &[OsString]) -> ExitCode {
     let said = Options::parse_from([&name].into_iter().chain(args));
     let goal = Goal {
         accept: said.accept,
-        trace: said.trace || (said.accept && said.only.is_empty()),
         only: said.only,
     };
     match count(&goal) {
@@ -189,10 +179,7 @@ fn count(goal: &Goal) -> Result<Counting, Failure> {
     println!("{}", line("act", |kind| kind.name().to_owned(), "what"));
     let profiles = profiles(&acts, &callgrind, &program);
     for (act, profiles) in acts.into_iter().zip(profiles) {
-        let mut cost = act.count(profiles?, &program, listing.as_mut())?;
-        if goal.trace {
-            act.trace(&program, &mut cost)?;
-        }
+        let cost = act.count(profiles?, &program, listing.as_mut())?;
         let before = known.and_then(|counts| counts.get(&act.name));
         let (verdict, kinds) = match accept {
             true => (Verdict::Fine, Vec::new()),
@@ -306,8 +293,8 @@ mod tests {
         assert!(!is_wanted(&args("--quick --only W1")));
         let parse = |line: &str| Options::try_parse_from(args(line));
         assert!(parse("bench --instructions --accept").unwrap().accept);
-        let only = parse("bench --instructions --only step,send --trace").unwrap();
-        assert!(only.only == ["step", "send"] && only.trace);
+        let only = parse("bench --instructions --only step,send").unwrap();
+        assert_eq!(only.only, ["step", "send"]);
         assert!(parse("bench --instructions --quick").is_err());
         assert!(parse("bench --accept").is_err());
     }
@@ -320,7 +307,7 @@ mod tests {
         assert_eq!(
             row,
             "step                     12.3    12.3   12.35   12.35   12.35   12.35   12.35   \
-             12.35    12.3    12.3  a step"
+             12.35  a step"
         );
     }
 
