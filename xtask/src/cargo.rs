@@ -98,13 +98,6 @@ impl Cargo {
         self
     }
 
-    /// Adds paths, too many of them to show.
-    pub(crate) fn paths(mut self, paths: &[PathBuf]) -> Self {
-        self.shown = format!("{} ({} paths)", self.shown, paths.len());
-        self.command.args(paths);
-        self
-    }
-
     pub(crate) fn env(mut self, key: &str, value: impl Into<OsString>) -> Self {
         let value = value.into();
         self.shown = format!("{key}={value:?} {}", self.shown);

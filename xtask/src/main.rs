@@ -23,7 +23,6 @@ mod soak;
 mod step;
 mod tidy;
 mod totals;
-mod wordfreq;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;

@@ -3,7 +3,7 @@
 use crate::cargo::Cargo;
 use crate::totals::Totals;
 use crate::{Failure, alone, clippy, engines, features, fuzz, instructions, loom, mutants};
-use crate::{packed, readme, sanitize, soak, tidy, wordfreq};
+use crate::{packed, readme, sanitize, soak, tidy};
 use clap::ValueEnum;
 use std::env;
 
@@ -41,8 +41,6 @@ pub(crate) enum Step {
     Packed,
     /// nightly: the workloads work with every peer
     Benches,
-    /// nightly: the example program counts the words of this project
-    Wordfreq,
     /// nightly: ten seconds of stress lose and double nothing, in each queue and the scheduler
     Soak,
     /// nightly: every test passes, optimised, the stress tests for longer
@@ -116,7 +114,6 @@ impl Step {
             Self::Packed => packed::run(totals),
             Self::Benches => Cargo::new(["test", "-p", "ganger-benches"]).test(totals),
             Self::Instructions => return instructions::gate(),
-            Self::Wordfreq => wordfreq::run(),
             Self::Soak => soak::run(&soak::Options::default()),
             Self::Stress => {
                 let times = env::var("GANGER_STRESS").unwrap_or_else(|_| STRESS.to_owned());

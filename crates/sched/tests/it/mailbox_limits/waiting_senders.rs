@@ -5,7 +5,7 @@ use ganger_proc_api::{
     BoxError, Event, Events, ExitReason, Lifecycle, Message, Payload, Pid, Process, SendError,
     SendErrorKind, StepOutput, Symbol,
 };
-use ganger_sched::{Address, Builder, Handle, ProcessState, Scheduler, SendAsync};
+use ganger_sched::{Address, Builder, Handle, Scheduler, SendAsync};
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
