@@ -8,7 +8,7 @@ use crate::settings::{Auth, Settings, Tls};
 use bytes::Bytes;
 use ganger_cluster::{Engine, EngineError, EngineSink, Lane, MAX_FRAME, NodeId};
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, mpsc};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -28,8 +28,7 @@ const LEAST_BEACON: Duration = Duration::from_millis(20);
 ///
 /// let engine = Nats::new("nats://broker-1:4222,nats://broker-2:4222")
 ///     .cluster("shop")
-///     .tls("keys/ca.pem", "keys/alpha.pem", "keys/alpha.key")
-///     .credentials("keys/alpha.creds")
+///     .keys("keys/alpha")
 ///     .on_notice(|notice| eprintln!("{notice}"));
 /// # drop(engine);
 /// ```
@@ -127,6 +126,15 @@ impl Nats {
             own: Some((certificate.into(), key.into())),
         });
         self
+    }
+
+    /// TLS both ways, with the files of a node's folder by `cargo xtask cluster-keys`: `ca.pem`,
+    /// `node.pem`, `node.key`.
+    #[must_use]
+    pub fn keys(self, folder: impl AsRef<Path>) -> Self {
+        let [root, certificate, key] =
+            ["ca.pem", "node.pem", "node.key"].map(|file| folder.as_ref().join(file));
+        self.tls(root, certificate, key)
     }
 
     /// TLS with the broker's certificate alone: a file in PEM with its authority's certificate.

@@ -1,6 +1,6 @@
 //! An authority, and certificates of nodes by it, as files.
 //!
-//! The tests of the direct engine include this file: they run with the keys that users have.
+//! The tests of the engines include this file: they run with the keys that users have.
 
 use rcgen::{
     BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa,

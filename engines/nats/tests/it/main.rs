@@ -2,6 +2,8 @@
 
 mod conformance;
 mod frames;
+#[path = "../../../../xtask/src/cluster_keys/issue.rs"]
+mod issue;
 mod keys;
 mod pressure;
 mod rights;

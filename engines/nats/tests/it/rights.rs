@@ -1,13 +1,13 @@
 //! Rights by subject, and certificates. The settings here are the guide's.
 
+use crate::issue::issue;
 use crate::support::broker::Broker;
 use crate::support::node::{Node, name};
 use crate::support::raw::Raw;
 use bytes::Bytes;
 use ganger_cluster::{Engine, EngineError, EngineSink, Lane, NodeId};
 use ganger_cluster_nats::{Nats, NatsError};
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
@@ -112,42 +112,34 @@ fn a_wrong_password_is_an_error_of_the_start() {
     assert!(error.to_string().contains("missing.creds"), "{error}");
 }
 
-/// Files of an authority, a broker and nodes.
-struct Keys {
-    folder: tempfile::TempDir,
-}
+/// Folders as `cargo xtask cluster-keys` writes them, for a broker on the loopback and for nodes.
+struct Keys(tempfile::TempDir);
 
 impl Keys {
     fn new(nodes: &[&str]) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let mut params = CertificateParams::new([]).unwrap();
-        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        let authority = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
-        let keys = Self { folder };
-        std::fs::write(keys.file("ca.pem"), authority.pem()).unwrap();
-        for node in ["127.0.0.1"].iter().chain(nodes) {
-            let key = KeyPair::generate().unwrap();
-            let params = CertificateParams::new([(*node).to_owned()]).unwrap();
-            let certificate = params.signed_by(&key, &authority).unwrap();
-            std::fs::write(keys.file(&format!("{node}.pem")), certificate.pem()).unwrap();
-            std::fs::write(keys.file(&format!("{node}.key")), key.serialize_pem()).unwrap();
-        }
-        keys
+        let names = [&["127.0.0.1"], nodes].concat();
+        issue(folder.path(), &names, [2000, 2200]).unwrap();
+        Self(folder)
     }
 
-    fn file(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
+    fn folder(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn root(&self) -> PathBuf {
+        self.folder("127.0.0.1").join("ca.pem")
     }
 
     fn broker(&self, further: &str) -> String {
-        let file = |name| Path::display(&self.file(name)).to_string();
-        let [ca, pem, key] = ["ca.pem", "127.0.0.1.pem", "127.0.0.1.key"].map(file);
+        let folder = self.folder("127.0.0.1");
+        let [ca, pem, key] = ["ca.pem", "node.pem", "node.key"].map(|file| folder.join(file));
+        let (ca, pem, key) = (ca.display(), pem.display(), key.display());
         format!("tls {{ ca_file: \"{ca}\", cert_file: \"{pem}\", key_file: \"{key}\"\n{further} }}")
     }
 
     fn engine(&self, broker: &Broker, node: &str) -> Nats {
-        let [pem, key] = ["pem", "key"].map(|end| self.file(&format!("{node}.{end}")));
-        Nats::new(broker.url()).tls(self.file("ca.pem"), pem, key)
+        Nats::new(broker.url()).keys(self.folder(node))
     }
 }
 
@@ -171,12 +163,12 @@ fn certificates_name_the_users() {
     assert!(matches!(error, NatsError::Denied(_)), "{error}");
     // A certificate of another authority, a broker of another authority, no certificate.
     let others = Keys::new(&["alpha"]);
-    let [pem, key] = ["alpha.pem", "alpha.key"].map(|it| others.file(it));
+    let [pem, key] = ["node.pem", "node.key"].map(|file| others.folder("alpha").join(file));
     let quick = |engine: Nats| engine.connect_within(Duration::from_millis(300));
     for engine in [
-        Nats::new(broker.url()).tls(keys.file("ca.pem"), pem, key),
+        Nats::new(broker.url()).tls(keys.root(), pem, key),
         others.engine(&broker, "alpha"),
-        Nats::new(broker.url()).tls_root(keys.file("ca.pem")),
+        Nats::new(broker.url()).tls_root(keys.root()),
         Nats::new(broker.url()),
     ] {
         let error = refused(&quick(engine));
@@ -197,7 +189,7 @@ fn the_brokers_certificate_alone_is_enough_where_the_broker_says_so() {
     let Some(broker) = Broker::with(&keys.broker("")) else {
         return;
     };
-    let engine = || Nats::new(broker.url()).tls_root(keys.file("ca.pem"));
+    let engine = || Nats::new(broker.url()).tls_root(keys.root());
     let [a, b] = ["alpha", "beta"].map(|me| Node::start(me, engine()));
     a.send(&b.me, Lane::Data, &Bytes::from_static(b"frame"));
     assert_eq!(b.frame().0, a.me);
