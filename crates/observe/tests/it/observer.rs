@@ -198,9 +198,12 @@ fn workers_timers_alarms_and_long_steps_are_those_of_the_handle() {
     });
     scheduler.spawn(ends).unwrap().wait();
     let observer = Observer::of(&scheduler);
+    let steps = || -> u64 { observer.workers().iter().map(|it| it.counts.steps).sum() };
+    // The worker may be about to count.
+    while steps() == 0 || steps() != scheduler.stats().total.steps {
+        thread::yield_now();
+    }
     let workers = observer.workers();
-    let steps: u64 = workers.iter().map(|it| it.counts.steps).sum();
-    assert_eq!(steps, scheduler.stats().total.steps);
     assert!(workers.iter().all(|it| it.times.is_some()));
     assert_eq!(observer.timers(), scheduler.timers().stats());
     assert!(observer.alarms().is_empty() && observer.long_steps().is_empty());

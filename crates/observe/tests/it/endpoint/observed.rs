@@ -160,6 +160,9 @@ fn lists_are_ordered_by_what_is_counted() {
 fn a_window_waits_for_that_of_a_reader_in_the_program() {
     let (scheduler, endpoint) = observed(Observe::Counts);
     let idle = scheduler.spawn(process_fn(|_, _, _| Ok(()))).unwrap();
+    let steps = || scheduler.look_at(idle.pid(), |it| it.counts().map(|it| it.steps));
+    // Its first step comes before the window.
+    until("it has taken its first step", || steps() == Some(Some(1)));
     let marks = scheduler.try_marks().unwrap();
     std::thread::scope(|scope| {
         let path = "/api/v1/processes?by=steps&window=1ms";

@@ -28,8 +28,11 @@ fn text<'a>(events: &'a [Recent], what: &str) -> &'a str {
 fn the_events_of_a_process_tell_its_life_and_nothing_of_others() {
     let scheduler = recorded();
     let (back, answers) = mpsc::channel();
-    let echo = actor_fn(|_, back: mpsc::Sender<()>, _| {
+    let (is, sender_is) = mpsc::channel::<u64>();
+    let echo = actor_fn(move |_, back: mpsc::Sender<()>, _| {
         mark("it is back", 7);
+        // The value looks like the PID of the sender.
+        mark("it is back with a number", sender_is.recv()?);
         Ok(back.send(())?)
     });
     let echo = scheduler.spawn(echo).unwrap();
@@ -42,15 +45,17 @@ fn the_events_of_a_process_tell_its_life_and_nothing_of_others() {
     });
     let sender = scheduler.spawn(sender).unwrap();
     let (from, to) = (sender.pid(), echo.pid());
+    is.send(from.id()).unwrap();
     sender.send(back).unwrap();
     answers.recv().unwrap();
     assert!(sender.wait().is_done());
 
     let mut all = Vec::new();
-    until("its turn is over", || {
+    // The sender may have had a turn before its message came.
+    until("its last turn is over", || {
         all = events(&scheduler, from, 100);
-        let has = |what| all.iter().any(|it| it.what == what);
-        has("turn ends") && has("ends")
+        let has_ended = all.iter().any(|it| it.what == "ends");
+        has_ended && all.last().is_some_and(|it| it.what == "turn ends")
     });
     let story = [
         "is spawned",
