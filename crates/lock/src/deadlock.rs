@@ -122,7 +122,7 @@ impl DeadlockWatch {
     /// # Errors
     /// The system's error, if it grants no thread.
     pub fn start(self, scheduler: &Handle) -> std::io::Result<Watch> {
-        let watching = watch::begin(here::process, here::now);
+        let watching = here::watch();
         let is_over = Arc::new(AtomicBool::new(false));
         let watcher = Watcher {
             options: self,

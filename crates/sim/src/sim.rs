@@ -417,7 +417,7 @@ impl Sim {
                     self.max_moves,
                     seed,
                 );
-                let watching = watch::begin(here::process, here::now);
+                let watching = here::watch();
                 let run = || {
                     test(&rt);
                     rt.finish();

@@ -11,7 +11,10 @@ mod cycles;
 mod questions;
 
 pub use cycles::{cycle_places, cycles};
-pub use questions::{Asked, asked_by, asks, awaits, awaits_beside, awaits_by, goes_on};
+pub use questions::{
+    Asked, Holds, asked_by, asks, awaits, awaits_beside, awaits_by, goes_on, leaves,
+    leaves_messages,
+};
 
 use ganger_proc_api::Pid;
 use ganger_sync::scoped;
@@ -42,10 +45,15 @@ thread_local! {
     static POLLS_FOR: Cell<Option<(Pid, u64)>> = const { Cell::new(None) };
 }
 
-#[derive(Clone, Copy)]
-struct Surroundings {
-    process: fn() -> Option<(Pid, u64)>,
-    now: fn() -> Duration,
+/// What the waits of a program ask: see [`begin_in`].
+#[derive(Debug, Clone, Copy)]
+pub struct Surroundings {
+    /// The process of the calling thread, with the number of its scheduler.
+    pub process: fn() -> Option<(Pid, u64)>,
+    /// The time.
+    pub now: fn() -> Duration,
+    /// The turn of that process: two turns of a process differ.
+    pub turn: fn() -> Option<u32>,
 }
 
 struct Registry {
@@ -193,7 +201,16 @@ impl Drop for Watching {
 /// Begins a watch. `process` returns the process of the calling thread, with the number of its
 /// scheduler; `now` returns the time. The first call fixes both functions.
 pub fn begin(process: fn() -> Option<(Pid, u64)>, now: fn() -> Duration) -> Watching {
-    SURROUNDINGS.get_or_init(|| Surroundings { process, now });
+    begin_in(Surroundings {
+        process,
+        now,
+        turn: || None,
+    })
+}
+
+/// As [`begin`], where waits for ends are told from those that their process has left.
+pub fn begin_in(surroundings: Surroundings) -> Watching {
+    SURROUNDINGS.get_or_init(|| surroundings);
     let mut registry = registry();
     registry.owners.get_or_insert_default();
     // Ordering: Relaxed, because the registry has a lock.
@@ -264,7 +281,7 @@ pub fn wait(thing: impl FnOnce() -> Thing) -> Registered {
         return Registered(None);
     }
     let (party, thing) = (party(), thing());
-    questions::leave_last(party);
+    questions::leave_ends(party);
     let mut registry = registry();
     let number = registry.next;
     let waiting = Waiting {

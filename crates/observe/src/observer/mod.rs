@@ -26,7 +26,7 @@ pub use waits::{Head, Wait, Waits};
 
 use ganger_sched::internal::here;
 use ganger_sched::{Handle, Instant, ProcessLook};
-use ganger_wait::watch::{self, Watching};
+use ganger_wait::watch::Watching;
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
@@ -69,7 +69,7 @@ pub struct Observer {
 
 /// Has the waits of the program registered, until it is dropped.
 pub(crate) fn watch_waits() -> Watching {
-    watch::begin(here::process, here::now)
+    here::watch()
 }
 
 impl Observer {

@@ -186,3 +186,134 @@ fn a_handle_that_is_polled_no_longer_is_no_wait() {
         drop(guard);
     }
 }
+
+/// Whether some process waits for the end of that one, once the waiter has come to rest.
+fn has_edge(scheduler: &Scheduler, observer: &Observer, waiter: Pid, of: Pid) -> bool {
+    let end = Instant::now() + PATIENCE;
+    loop {
+        let state = scheduler.process(waiter).unwrap().state;
+        if [ProcessState::Idle, ProcessState::Blocked].contains(&state) {
+            break;
+        }
+        assert!(Instant::now() < end);
+        std::thread::yield_now();
+    }
+    let of = Party::Process(of, scheduler.number());
+    let seen = observer.waits().waits;
+    seen.iter().any(|it| it.parties.contains(&of))
+}
+
+/// A process that waits for messages for ever.
+fn idle(scheduler: &Scheduler) -> ProcessHandle {
+    let idle = scheduler.spawn(async |cx: Cx| {
+        while cx.recv().await.is_some() {}
+        Ok(())
+    });
+    idle.unwrap()
+}
+
+// pins: V10
+#[test]
+fn a_wait_for_an_end_beside_a_wait_for_messages_is_no_edge() {
+    let (scheduler, observer) = observed("exits-beside");
+    // A select begins with each of its futures in turn.
+    for first in [true, false] {
+        for is_handle in [true, false] {
+            let idle = idle(&scheduler);
+            let of = idle.pid();
+            let task = scheduler.spawn(async move |cx: Cx<u64>| {
+                let end = async {
+                    match is_handle {
+                        true => drop(idle.await),
+                        false => drop(cx.monitor(of).await),
+                    }
+                };
+                match first {
+                    true => drop(cx.select((end, cx.recv())).await),
+                    false => drop(cx.select((cx.recv(), end)).await),
+                }
+                Ok(())
+            });
+            let task = task.unwrap();
+            assert!(
+                !has_edge(&scheduler, &observer, task.pid(), of),
+                "{first} {is_handle}"
+            );
+            // Its next wait is for the end alone, or for messages again: the turn is another one.
+            task.send(1).unwrap();
+            assert!(task.wait().is_done());
+        }
+    }
+}
+
+// pins: V10
+#[test]
+fn a_wait_that_was_left_in_an_earlier_turn_is_no_edge() {
+    // A single worker takes the turns of many tasks in between, all within a moment.
+    let builder = Scheduler::builder().workers(1).host("exits-earlier");
+    let scheduler = builder.observe(Observe::Counts).start().unwrap();
+    let observer = Observer::of(&scheduler).watch_waits().in_haste();
+    let idle = idle(&scheduler);
+    let of = idle.pid();
+    let mut handles: Vec<_> = (0..20).map(|_| self::idle(&scheduler)).collect();
+    let tasks = (0..20).map(|number| {
+        let mut handle = handles.pop().unwrap();
+        let task = scheduler.spawn(async move |cx: Cx<u64>| {
+            let mut monitor = std::pin::pin!(cx.monitor(of));
+            let once = std::future::poll_fn(|context| {
+                assert!(monitor.as_mut().poll(context).is_pending());
+                Poll::Ready(())
+            });
+            once.await;
+            poll_once(&mut handle).await;
+            for _ in 0..=number % 3 {
+                cx.yield_now().await;
+            }
+            match number % 2 {
+                0 => drop(cx.recv().await),
+                // A wait that no watcher knows.
+                _ => std::future::pending().await,
+            }
+            drop(handle);
+            Ok(())
+        });
+        task.unwrap()
+    });
+    let tasks: Vec<_> = tasks.collect();
+    for task in &tasks {
+        assert!(!has_edge(&scheduler, &observer, task.pid(), of));
+    }
+    let host = scheduler.number();
+    let is_of = |it: &Wait| matches!(it.waiter, Party::Process(_, number) if number == host);
+    let left: Vec<_> = observer.waits().waits.into_iter().filter(is_of).collect();
+    assert!(left.is_empty(), "{left:?}");
+}
+
+// pins: V10
+#[test]
+fn waits_for_several_ends_are_edges_in_each_turn() {
+    let (scheduler, observer) = observed("exits-several");
+    let ends: Vec<_> = (0..2).map(|_| idle(&scheduler)).collect();
+    let pids = [ends[0].pid(), ends[1].pid()];
+    let task = scheduler.spawn(async move |cx: Cx| {
+        let all = cx.join((cx.monitor(pids[0]), cx.monitor(pids[1])));
+        let _both = all.await;
+        Ok(())
+    });
+    let task = task.unwrap();
+    let until_edge = |of| {
+        let end = Instant::now() + PATIENCE;
+        while !has_edge(&scheduler, &observer, task.pid(), of) {
+            assert!(Instant::now() < end);
+        }
+    };
+    pids.into_iter().for_each(until_edge);
+    scheduler.terminate(pids[0]).unwrap();
+    let end = Instant::now() + PATIENCE;
+    while has_edge(&scheduler, &observer, task.pid(), pids[0]) {
+        assert!(Instant::now() < end);
+    }
+    until_edge(pids[1]);
+    scheduler.terminate(pids[1]).unwrap();
+    assert!(task.wait().is_done());
+}

@@ -3,10 +3,9 @@
 use crate::probe::{Decide, Decider};
 use crate::process::exit_slot::Abandoned;
 use crate::process::process_box::ProcessBox;
-use crate::process::state::ProcessState;
 use crate::progress::report::NotStarted;
 use crate::runtime::cell::Task;
-use crate::runtime::local::own_process;
+use crate::runtime::here;
 use crate::runtime::shared::Shared;
 use crate::send::lots::{self, SendAllError};
 use crate::submit::Birth;
@@ -313,18 +312,8 @@ impl<M> ProcessHandle<M> {
     #[cold]
     #[inline(never)]
     fn watched(&self, waker: &Waker) -> Waker {
-        let waiter = own_process().map(|waiter| {
-            let turn = waiter.about.turn_mark();
-            (waiter, turn)
-        });
-        let holds = move || {
-            let is_of = |(waiter, turn): &(Task, u32)| {
-                // With a command outstanding, such as a sleep, the process waits for that, too.
-                waiter.state.snapshot().state() == ProcessState::Idle
-                    && waiter.about.turn_mark() == *turn
-            };
-            waiter.as_ref().is_none_or(is_of)
-        };
+        let holds = here::holds();
+        let holds = move || holds.as_ref().is_none_or(|holds| holds());
         let task = &self.address.task;
         watch::awaits_by(waker, END, (task.pid(), task.shared.number), holds)
     }

@@ -3,9 +3,14 @@
 
 use crate::base::clock::{Clock, MonotonicClock};
 use crate::probe::{Decide, Decider};
+use crate::process::state::ProcessState;
+use crate::runtime::cell::Task;
 use crate::runtime::local::{self, LocalQueue};
 use ganger_proc_api::{Context, Pid};
 use ganger_sync::is_driving;
+use ganger_wait::watch::{self, Holds, Surroundings, Watching};
+use std::cell::Cell;
+use std::ptr;
 use std::sync::LazyLock;
 use std::time::Duration;
 
@@ -39,6 +44,41 @@ pub fn process() -> Option<(Pid, u64)> {
 pub fn now() -> Duration {
     static CLOCK: LazyLock<MonotonicClock> = LazyLock::new(MonotonicClock::new);
     Decider::time().unwrap_or_else(|| CLOCK.now())
+}
+
+/// Has the waits of the program known, until the result is dropped: see [`watch`].
+pub fn watch() -> Watching {
+    watch::begin_in(Surroundings { process, now, turn })
+}
+
+thread_local! {
+    /// The place of the last process whose turn has been marked on this thread, and its mark.
+    static MARKED: Cell<(usize, u32)> = const { Cell::new((0, 0)) };
+}
+
+/// The mark of the turn that this thread is in: no later turn of the process has it.
+fn turn() -> Option<u32> {
+    local::own_process().map(|task| mark_of(&task))
+}
+
+fn mark_of(task: &Task) -> u32 {
+    let (place, mark) = (ptr::from_ref(&**task).addr(), task.about.turn_mark());
+    if MARKED.get() == (place, mark) {
+        return mark;
+    }
+    let mark = task.about.mark_turn();
+    MARKED.set((place, mark));
+    mark
+}
+
+/// Says whether the process of this thread's turn waits since this turn, and for no command.
+pub(crate) fn holds() -> Option<Holds> {
+    let task = local::own_process()?;
+    let mark = mark_of(&task);
+    Some(Box::new(move || {
+        // With a command outstanding, such as a sleep, the process waits for that, too.
+        task.state.snapshot().state() == ProcessState::Idle && task.about.turn_mark() == mark
+    }))
 }
 
 /// Whether this thread may wait for a process: it is no worker, or is inside of

@@ -183,7 +183,8 @@ impl<T> Future for ScopedTask<T> {
         });
         if polled.is_ready() {
             this.asked = Asked::default();
-        } else if watch::is_on() && this.asked.is_empty() {
+        } else if watch::is_on() {
+            // Anew: the earlier one may have been left.
             this.asked = watch::awaits_beside(END, this.pid);
         }
         polled

@@ -101,7 +101,8 @@ impl Future for ExitWait {
             Ok(None) => panic!("the monitor is over: a future is polled until it is ready"),
             Err(error) => return Poll::Ready(Err(WaitError::Monitor(error))),
         };
-        if watch::is_on() && this.asked.is_empty() {
+        if watch::is_on() {
+            // Anew: the earlier one may have been left.
             this.asked = watch::awaits_beside(END, this.target);
         }
         let polled = step::poll_with(this.task, |step| {

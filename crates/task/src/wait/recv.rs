@@ -121,6 +121,9 @@ where
 
 impl<M, P> Drop for Recv<M, P> {
     fn drop(&mut self) {
+        if self.mark.is_watching() {
+            watch::leaves_messages();
+        }
         step::forget(self.task, &mut self.mark);
     }
 }

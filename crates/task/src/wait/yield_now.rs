@@ -1,6 +1,7 @@
 //! The wait for the turns of other processes.
 
 use crate::step::{self, Then};
+use ganger_wait::watch;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
@@ -30,6 +31,7 @@ impl Future for YieldNow {
             if this.since != 0 && this.since < now {
                 return Poll::Ready(());
             }
+            watch::leaves();
             this.since = now;
             step.step_again(Then::YieldNow, context.waker());
             Poll::Pending

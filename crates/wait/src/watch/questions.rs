@@ -10,9 +10,14 @@
 //! answer drops the question; the reference stays in the list. The watcher reads the live
 //! references. An asker with a full list removes the dead references.
 //!
+//! **Waits for ends.** A future that waits for an end may live on while its process waits for
+//! something else, or for messages as well, which end the wait. So a thread keeps those of the turn
+//! that it is in. They are forgotten when the process waits for something else in the same turn, or
+//! yields, and a process that waits for messages has none.
+//!
 //! A watcher marks all empty lists before it sleeps. The next asker with a marked list wakes it.
 
-use super::{Party, Thing, Waiting, is_on, now, party};
+use super::{Party, SURROUNDINGS, Thing, Waiting, is_on, now, party};
 use ganger_proc_api::internal::StepsCall;
 use ganger_proc_api::{CommandError, Completer, CompletionSink, EndCall, Payload, Pid, Tag};
 use std::cell::{Cell, RefCell};
@@ -60,7 +65,7 @@ struct Question {
 }
 
 /// Says whether a wait is still there.
-type Holds = Box<dyn Fn() -> bool + Send + Sync>;
+pub type Holds = Box<dyn Fn() -> bool + Send + Sync>;
 
 /// Keeps a question known until it is dropped. Empty without a watcher.
 #[derive(Default)]
@@ -102,9 +107,7 @@ pub fn awaits_beside(kind: &'static str, pid: Pid) -> Asked {
         return Asked(None);
     }
     match party() {
-        of @ Party::Process(_, scheduler) => {
-            Asked(Some(Question::begin(kind, of, (pid, scheduler), None)))
-        }
+        of @ Party::Process(_, scheduler) => Asked(Question::end(kind, of, (pid, scheduler), None)),
         Party::Thread(_) => Asked(None),
     }
 }
@@ -118,36 +121,102 @@ pub fn awaits_by(
     of: (Pid, u64),
     holds: impl Fn() -> bool + Send + Sync + 'static,
 ) -> Waker {
-    let question = Question::new(kind, party(), of, None, Some(Box::new(holds)));
-    let question = question.list();
-    // None where the thread ends.
-    let _before = LAST.try_with(|last| last.replace(Arc::downgrade(&question)));
     let waker = waker.clone();
-    Waker::from(Arc::new(Noted { waker, question }))
+    match Question::end(kind, party(), of, Some(Box::new(holds))) {
+        Some(question) => Waker::from(Arc::new(Noted { waker, question })),
+        None => waker,
+    }
+}
+
+/// The waits for ends of a turn.
+#[derive(Default)]
+struct Turn {
+    /// The party, and its turn; 0 outside of a turn.
+    of: Option<(Party, u32)>,
+    ends: Vec<Weak<Question>>,
+    /// Whether the process waits for messages, too.
+    has_messages: bool,
 }
 
 thread_local! {
-    /// The last wait of a waker ([`awaits_by`]) on this thread.
-    static LAST: RefCell<Weak<Question>> = const { RefCell::new(Weak::new()) };
+    static TURN: RefCell<Turn> = const {
+        RefCell::new(Turn {
+            of: None,
+            ends: Vec::new(),
+            has_messages: false,
+        })
+    };
 }
 
-/// The process that this thread works for waits for something else. So a wait of a waker that came
-/// before in the same turn may have been left, and is not known any more.
+/// Calls `f` with the turn of that party on this thread.
+fn in_turn<R>(party: Party, f: impl FnOnce(&mut Turn) -> R) -> Option<R> {
+    let turn = SURROUNDINGS.get().and_then(|it| (it.turn)());
+    let of = Some((party, turn.unwrap_or_default()));
+    // None where the thread ends.
+    let called = TURN.try_with(|turn| {
+        let mut turn = turn.borrow_mut();
+        if turn.of != of {
+            // What this party does not poll again is left.
+            match turn.of.is_some_and(|(before, _)| before == party) {
+                true => turn.leave(),
+                false => turn.ends.clear(),
+            }
+            (turn.of, turn.has_messages) = (of, false);
+        }
+        f(&mut turn)
+    });
+    called.ok()
+}
+
+impl Turn {
+    fn leave(&mut self) {
+        for end in self.ends.drain(..).filter_map(|it| it.upgrade()) {
+            // Ordering: Relaxed: the watcher may see the wait for a moment longer.
+            end.is_answered.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+/// The process that this thread works for waits for messages. So a wait for an end is no need, in
+/// this turn: it is left, or one of two waits.
 #[inline]
 pub fn goes_on() {
     if is_on() {
-        leave_last(party());
+        in_turn(party(), |turn| {
+            turn.leave();
+            // A thread outside has no later turn, in which it would wait for an end alone.
+            turn.has_messages = turn.of.is_some_and(|(_, turn)| turn != 0);
+        });
     }
 }
 
-/// Forgets the last wait of a waker, if it is of that party.
-pub(super) fn leave_last(party: Party) {
-    // None where the thread ends.
-    let last = LAST.try_with(|last| last.borrow().upgrade()).ok().flatten();
-    if let Some(last) = last.filter(|it| it.party == party) {
-        // Ordering: Relaxed: the watcher may see the wait for a moment longer.
-        last.is_answered.store(true, Ordering::Relaxed);
+/// The process that this thread works for waits for messages no longer.
+#[cold]
+pub fn leaves_messages() {
+    if is_on() {
+        in_turn(party(), |turn| turn.has_messages = false);
     }
+}
+
+/// The process that this thread works for takes another step: its waits for ends are left, unless
+/// it polls them again.
+#[inline]
+pub fn leaves() {
+    if is_on() {
+        leave_ends(party());
+    }
+}
+
+/// Forgets the waits for ends of this thread's last turn, if they are of that party: it waits for
+/// something else.
+pub(super) fn leave_ends(party: Party) {
+    // None where the thread ends.
+    let _none = TURN.try_with(|turn| {
+        let mut turn = turn.borrow_mut();
+        if turn.of.is_some_and(|(of, _)| of == party) {
+            turn.leave();
+        }
+    });
 }
 
 /// A waker with the question that is known as long as it is there.
@@ -190,8 +259,27 @@ impl Question {
         of: (Pid, u64),
         asker: Option<(Arc<dyn CompletionSink>, u64)>,
     ) -> Arc<Self> {
-        leave_last(party);
+        leave_ends(party);
         Self::new(kind, party, of, asker, None).list()
+    }
+
+    /// A wait for an end; none in a turn with a wait for messages.
+    fn end(
+        kind: &'static str,
+        party: Party,
+        of: (Pid, u64),
+        holds: Option<Holds>,
+    ) -> Option<Arc<Self>> {
+        if in_turn(party, |turn| turn.has_messages) == Some(true) {
+            return None;
+        }
+        // Asks its surroundings, and so is made outside of the turn.
+        let question = Self::new(kind, party, of, None, holds).list();
+        in_turn(party, |turn| {
+            turn.ends.retain(|it| it.strong_count() > 0);
+            turn.ends.push(Arc::downgrade(&question));
+        });
+        Some(question)
     }
 
     fn new(
