@@ -54,8 +54,8 @@ fn the_events_of_a_process_tell_its_life_and_nothing_of_others() {
     // The sender may have had a turn before its message came.
     until("its last turn is over", || {
         all = events(&scheduler, from, 100);
-        let has_ended = all.iter().any(|it| it.what == "ends");
-        has_ended && all.last().is_some_and(|it| it.what == "turn ends")
+        let count = |what| all.iter().filter(|it| it.what == what).count();
+        count("ends") == 1 && count("turn begins") == count("turn ends")
     });
     let story = [
         "is spawned",
