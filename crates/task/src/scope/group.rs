@@ -184,7 +184,7 @@ impl<T> Future for ScopedTask<T> {
         if polled.is_ready() {
             this.asked = Asked::default();
         } else if watch::is_on() {
-            // Anew: the earlier one may have been left.
+            // The wait of an earlier poll may have been left.
             this.asked = watch::awaits_beside(END, this.pid);
         }
         polled

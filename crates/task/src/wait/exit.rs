@@ -102,7 +102,7 @@ impl Future for ExitWait {
             Err(error) => return Poll::Ready(Err(WaitError::Monitor(error))),
         };
         if watch::is_on() {
-            // Anew: the earlier one may have been left.
+            // The wait of an earlier poll may have been left.
             this.asked = watch::awaits_beside(END, this.target);
         }
         let polled = step::poll_with(this.task, |step| {
