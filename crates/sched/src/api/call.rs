@@ -177,7 +177,11 @@ impl<T: Send + 'static> Call<T> {
                 if completer.asker() == Some(asked) {
                     return Err(CALLS_ITSELF.into());
                 }
-                let completer = watch::asked_by(completer, asked);
+                let completer = if watch::is_on() {
+                    watch::asked_by(completer, (task.target(), asked.1))
+                } else {
+                    completer
+                };
                 let message = message.into_inner()(Reply::new(completer));
                 let message = Message::of(message);
                 // The reply in a refused message is dropped here, before the caller hears of the
@@ -483,7 +487,7 @@ impl Slot {
             State::Waiting(waits) => {
                 let before = waits.waker.replace(waker);
                 if let (None, Some(task)) = (&waits.asked, &self.task) {
-                    waits.asked = Some(watch::asks((task.pid(), task.shared.number)));
+                    waits.asked = Some(watch::asks((task.target(), task.shared.number)));
                 }
                 drop(state);
                 drop(before);
