@@ -236,6 +236,51 @@ fn requests_and_names_reach_processes_of_other_nodes_and_hosts() {
     }
 }
 
+/// Has a process link again while the connection holds back what the peer has done meanwhile.
+fn linked_anew(done: impl FnOnce(&Strings, Pid)) -> (Arc<Wire>, [Scheduler; 2], [Strings; 2]) {
+    let (wire, [here, there]) = nodes();
+    let (one, other) = (puppet(&here), puppet(&there));
+    let (own, peer) = (far(&here, &one), far(&there, &other));
+    one.have(move |ctx, _| Ok(ctx.link(peer)?));
+    wire.settle();
+    wire.hold();
+    done(&other, own);
+    one.have(move |ctx, _| {
+        ctx.unlink(peer)?;
+        Ok(ctx.link(peer)?)
+    });
+    wire.release();
+    (wire, [here, there], [one, other])
+}
+
+// pins: B14
+#[test]
+fn an_unlink_of_a_former_link_leaves_the_link_that_has_come_after_it() {
+    let unlinks = |other: &Strings, own| other.have(move |ctx, _| Ok(ctx.unlink(own)?));
+    let (_wire, _nodes, [one, other]) = linked_anew(unlinks);
+    other.tell(|_, _| Err("both".into()));
+    exit(other.handle);
+    let reason = exit(one.handle);
+    assert!(matches!(reason, ExitReason::Exited(cause) if cause == failed("both")));
+}
+
+// pins: B14
+#[test]
+fn a_signal_of_a_former_link_is_not_one_of_the_link_that_has_come_after_it() {
+    let ends = |other: &Strings, _| {
+        other.tell(|_, _| Err("before".into()));
+        let ended = || other.handle.is_finished();
+        let since = std::time::Instant::now();
+        while !ended() {
+            assert!(since.elapsed() < PATIENCE);
+            std::thread::yield_now();
+        }
+    };
+    let (_wire, _nodes, [one, _other]) = linked_anew(ends);
+    let reason = exit(one.handle);
+    assert!(matches!(reason, ExitReason::Exited(ExitCause::NotFound)));
+}
+
 // pins: B14
 #[test]
 fn a_link_that_is_not_of_this_scheduler_is_not_kept() {
@@ -382,6 +427,10 @@ fn a_pid_of_a_restarted_node_is_not_found_and_never_another_process() {
             Ok(ctx.monitor(pid, 0)?)
         });
         assert_eq!(told(&wire, &watcher), [(pid, 0, ExitCause::NotFound)]);
+        let linked = puppet(&here);
+        linked.have(move |ctx, _| Ok(ctx.link(pid)?));
+        let reason = exit(linked.handle);
+        assert!(matches!(reason, ExitReason::Exited(ExitCause::NotFound)));
     }
     for process in living {
         process.have(|ctx, _| {
