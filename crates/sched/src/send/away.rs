@@ -7,7 +7,6 @@ use crate::process::exit_actions::ExitRequest;
 use crate::runtime::cell::{ProcessCell, Task};
 use crate::runtime::item::{self, Item};
 use crate::runtime::shared::Shared;
-use crate::send::delivery::Accepted;
 use ganger_mpsc::{Batch, Single};
 use ganger_proc_api::{Message, Pid, SendError, SendErrorKind};
 use std::sync::Arc;
@@ -30,13 +29,16 @@ impl ProcessCell {
     /// Refuses a message, because the mailbox is closed; or sends it away.
     #[cold]
     #[inline(never)]
-    pub(super) fn refuse(self: &Task, message: Single<Item>) -> Accepted {
+    pub(super) fn refuse(
+        self: &Task,
+        message: Single<Item>,
+    ) -> Result<(), (SendErrorKind, Single<Item>)> {
         if !self.is_stand_in() {
             return Err((self.closed(), message));
         }
         let message = item::into_message(message.into_item());
         let sent = self.shared.route(message.to(self.target()));
-        sent.map(|()| None).map_err(|refused| {
+        sent.map_err(|refused| {
             let (kind, message) = refusal(refused);
             (kind, item::of_message(message))
         })

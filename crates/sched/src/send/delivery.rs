@@ -72,7 +72,7 @@ impl ProcessCell {
             return Err((self.no_room(), message));
         }
         self.put(cause, message)
-            .or_else(|message| self.refuse(message))
+            .map_err(|message| (self.closed(), message))
     }
 
     /// The way of all other items but system events: takes no room, and queues the process.
@@ -90,15 +90,25 @@ impl ProcessCell {
         self.put(cause, item).map(|token| self.schedule(token))
     }
 
-    /// As [`accept`](Self::accept), and queues the process. Never blocks.
+    /// As [`accept`](Self::accept), and queues the process; or sends the message away. Never
+    /// blocks.
     #[inline(never)]
     pub(crate) fn send(
         self: &Task,
         message: Single<Item>,
     ) -> Result<(), (SendErrorKind, Single<Item>)> {
         let cause = self.shared.carrier().cause();
-        self.accept(cause, message)
-            .map(|token| self.schedule(token))
+        if !self.reserve(Room::take) {
+            return Err((self.no_room(), message));
+        }
+        match self.put(cause, message) {
+            Ok(token) => {
+                self.schedule(token);
+                Ok(())
+            }
+            // Nothing is left to do here, so that other sends pay nothing for this.
+            Err(message) => self.refuse(message),
+        }
     }
 
     fn schedule(&self, token: Option<Token>) {
