@@ -19,6 +19,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
+/// Where the first node of a machine listens: see [`Direct::local`].
+const LOCAL: &str = "127.0.0.1:7447";
 /// How long the scheduler of the engine has for its end.
 const HALT: Duration = Duration::from_secs(1);
 
@@ -35,6 +37,8 @@ pub struct Direct {
 #[derive(Clone)]
 struct Settings {
     listen: String,
+    /// Whether any other port will do.
+    may_move: bool,
     advertise: Option<String>,
     cluster: Box<str>,
     secret: Secret,
@@ -69,6 +73,7 @@ impl Direct {
     pub fn listen(address: impl Into<String>) -> Self {
         let settings = Settings {
             listen: address.into(),
+            may_move: false,
             advertise: None,
             cluster: "ganger".into(),
             secret: Secret::Usual,
@@ -82,6 +87,18 @@ impl Direct {
             settings,
             running: Arc::default(),
         }
+    }
+
+    /// An engine for programs on the same machine, without keys, files or ports to choose: it
+    /// listens at 127.0.0.1:7447 if that is free, and else at any free port, and finds the others
+    /// there.
+    ///
+    /// When the node at that port has gone, the others stay connected. The next node that starts
+    /// takes the port, and they find it.
+    #[must_use]
+    pub fn local() -> Self {
+        let local = Self::listen(LOCAL).seeds([LOCAL]);
+        local.with(|it| it.may_move = true)
     }
 
     fn with(mut self, set: impl FnOnce(&mut Settings)) -> Self {
@@ -263,7 +280,13 @@ impl Settings {
             error,
         };
         let net = Net::new().map_err(listening)?;
-        let listener = net.enter(|| TcpListener::bind(wanted)).map_err(listening)?;
+        let bound = match net.enter(|| TcpListener::bind(wanted)) {
+            Err(error) if self.may_move && error.kind() == io::ErrorKind::AddrInUse => {
+                net.enter(|| TcpListener::bind(SocketAddr::new(wanted.ip(), 0)))
+            }
+            bound => bound,
+        };
+        let listener = bound.map_err(listening)?;
         let address = listener.local_addr().map_err(listening)?;
         let advertised = match &self.advertise {
             Some(advertised) => advertised.clone(),

@@ -52,6 +52,10 @@ pub use ganger_channel as channel;
 #[cfg(feature = "cluster")]
 #[doc(inline)]
 pub use ganger_cluster as cluster;
+/// Nodes that connect to each other by TCP, with TLS or a cookie: an engine of [`cluster`].
+#[cfg(feature = "cluster")]
+#[doc(inline)]
+pub use ganger_cluster_direct as direct;
 /// The work-stealing deque: a library of its own.
 #[cfg(feature = "deque")]
 #[doc(inline)]

@@ -76,6 +76,7 @@ const LAYERS: [(&str, &[&str]); 27] = [
         &[
             "channel",
             "cluster",
+            "cluster-direct",
             "deque",
             "keyed",
             "link",

@@ -1,5 +1,6 @@
 //! The engine between nodes on loopback.
 
+mod conformance;
 mod frames;
 mod hostile;
 #[path = "../../../../xtask/src/cluster_keys/issue.rs"]

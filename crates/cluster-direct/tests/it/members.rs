@@ -136,6 +136,25 @@ fn a_discovery_may_fail_and_hosts_have_names() {
     assert_eq!(alpha.engine.connected(), [name("beta")]);
 }
 
+/// Programs of a machine find each other without a word, whether the usual port is free or not.
+// pins: H4
+#[test]
+fn nodes_of_a_machine_find_each_other() {
+    // Another test, or another program, may have the port, and another cookie.
+    let taken = std::net::TcpListener::bind("127.0.0.1:7447");
+    let is_ours = taken.is_ok();
+    drop(taken);
+    let local = || Direct::local().cookie(COOKIE);
+    let nodes = ["alpha", "beta", "gamma"].map(|name| Node::start(name, local()));
+    let ports: Vec<_> = nodes.iter().map(|it| it.address().port()).collect();
+    assert!(ports[1] != ports[0] && ports[2] != ports[0], "{ports:?}");
+    if is_ours && ports[0] == 7447 {
+        nodes[1].until_connected(&nodes[0]);
+        nodes[2].until_connected(&nodes[0]);
+        nodes[2].until_connected(&nodes[1]);
+    }
+}
+
 /// An engine takes no more peers than it may, and says so.
 // pins: H2
 #[test]
