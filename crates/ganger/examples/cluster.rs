@@ -53,11 +53,16 @@ fn alpha() -> Result<(), BoxError> {
     let secret = format!("{:x}", RandomState::new().hash_one("a cookie"));
     let engine = Direct::listen("127.0.0.1:0").cookie(&secret);
     let (scheduler, cluster) = join("alpha", engine.clone())?;
-    let seed = engine.local_addr().ok_or("alpha does not listen")?.to_string();
+    let seed = engine
+        .local_addr()
+        .ok_or("alpha does not listen")?
+        .to_string();
     println!("alpha: up, listening at {seed}");
     let (tell, changes) = channel();
-    let watcher = scheduler.spawn(actor_fn(move |_, change: NodeChange, _| Ok(tell.send(change)?)))?;
-    cluster.watch_nodes(watcher.recipient());
+    let watcher = scheduler.spawn(actor_fn(move |_, change: NodeChange, _| {
+        Ok(tell.send(change)?)
+    }))?;
+    cluster.watch_nodes(watcher.address().recipient());
 
     let start_beta = || {
         let mut beta = Command::new(env::current_exe()?);
@@ -120,8 +125,12 @@ fn play(scheduler: &Scheduler, echo: Pid) -> Result<(), BoxError> {
     player.wait().into_result()?;
     let mut times: Vec<_> = times.into_iter().collect();
     times.sort();
-    let at = |percent| times[times.len() * percent / 100].as_micros();
-    println!("alpha: {ROUNDS} round trips to {echo}: p50 {} us, p99 {} us", at(50), at(99));
+    let at = |percent: usize| times[times.len() * percent / 100].as_micros();
+    println!(
+        "alpha: {ROUNDS} round trips to {echo}: p50 {} us, p99 {} us",
+        at(50),
+        at(99)
+    );
     Ok(())
 }
 
@@ -139,6 +148,9 @@ fn kill(scheduler: &Scheduler, beta: &mut Child, echo: Pid) -> Result<(), BoxErr
     beta.kill()?;
     beta.wait()?;
     let end = monitor.wait().take::<String>()?;
-    println!("alpha: the monitor of {echo}: {end}, after {:.2?}", begin.elapsed());
+    println!(
+        "alpha: the monitor of {echo}: {end}, after {:.2?}",
+        begin.elapsed()
+    );
     Ok(())
 }

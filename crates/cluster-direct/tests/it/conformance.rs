@@ -103,7 +103,8 @@ impl<const IS_SECURE: bool> Harness for Pair<IS_SECURE> {
         self.far = Node::start("far", &address, None, Self::keys(&self.keys));
         until("the nodes are connected", || {
             let up = self.near.cluster.nodes();
-            up.iter().any(|(_, it)| *it == self.far.cluster.incarnation())
+            up.iter()
+                .any(|(_, it)| *it == self.far.cluster.incarnation())
         });
         true
     }
