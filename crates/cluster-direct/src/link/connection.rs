@@ -54,8 +54,8 @@ impl Link {
     }
 
     /// Whether this connection takes the place of `present` without a question. Of two connections
-    /// of the same two programs, both sides keep the same: the one that the lower name has opened,
-    /// or else the newer. Another program has to wait for an answer of the present.
+    /// of the same two programs, both sides keep the same: the connection of the lower name, or
+    /// else the newer. Another program waits for an answer of the present.
     pub(crate) fn is_better_than(&self, present: &Self) -> bool {
         let is_same_pair = present.run == self.run;
         present.is_over() || is_same_pair && (self.by_lower || !present.by_lower)

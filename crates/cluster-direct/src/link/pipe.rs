@@ -1,7 +1,7 @@
 //! Bytes to and from a peer, by TCP alone or by TLS above it.
 //!
 //! A single process reads. Writes are in the order of the outbox, whose *turn* a single thread has
-//! at a time. TLS has its state behind a lock, which no wait holds.
+//! at a time. TLS has its state behind a lock; no wait holds the lock.
 
 use crate::wire::Checksum;
 use bytes::BytesMut;
@@ -55,7 +55,7 @@ impl Pipe {
         self.tls.as_ref().map(|tls| look(&mut lock(tls)))
     }
 
-    /// Replaces bytes by those for the connection: TLS encrypts them, and adds its own messages.
+    /// Makes bytes ready for the connection: TLS encrypts them, and adds its own messages.
     pub(crate) fn seal(&self, bytes: Vec<u8>) -> Result<Vec<u8>, PipeError> {
         let sealed = self.with_tls(|tls| {
             tls.writer().write_all(&bytes)?;
@@ -87,7 +87,7 @@ impl Pipe {
         self.stream.write_all(sealed).await
     }
 
-    /// Writes bytes, and what TLS itself has to say.
+    /// Writes bytes, and the messages of TLS itself.
     pub(crate) async fn write(&self, bytes: Vec<u8>) -> Result<(), PipeError> {
         let sealed = self.seal(bytes)?;
         Ok(self.write_sealed(&sealed).await?)
@@ -123,7 +123,7 @@ pub(crate) struct Incoming {
 pub(crate) struct Filled {
     /// The peer has ended its writes.
     pub(crate) is_end: bool,
-    /// TLS has something to say, which a writer must write.
+    /// TLS has a message for the writer.
     pub(crate) has_output: bool,
 }
 

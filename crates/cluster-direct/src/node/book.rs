@@ -2,8 +2,8 @@
 //!
 //! 1. Seeds come from the discovery and stay as long as the discovery says them.
 //! 2. A peer says its own address in its greeting: that beats all hearsay.
-//! 3. Peers say addresses of others. Such an address is a hint where to dial, no more: the node
-//!    there proves its name, and the book has few of them from each peer.
+//! 3. Peers say addresses of third nodes. Such an address is a hint where to dial, no more: the
+//!    node there proves its name, and a list of a peer is short.
 //!
 //! Of a pair the node with the lower name dials first. The other waits a second: perhaps it can
 //! reach the first, and not the reverse. An address without success is dialled less and less
@@ -48,7 +48,7 @@ struct Entry {
 pub(crate) struct Book {
     me: NodeId,
     entries: BTreeMap<SocketAddr, Entry>,
-    /// Addresses of this node itself, which it has met there.
+    /// Addresses of this node itself.
     own: BTreeSet<SocketAddr>,
     random: Rng,
 }

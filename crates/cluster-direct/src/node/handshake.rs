@@ -1,9 +1,9 @@
 //! The handshake of two nodes. Nothing is kept of a peer before its proof.
 //!
-//! 1. With keys: TLS, in which both sides show certificates of the authority.
+//! 1. With keys: TLS; both sides show certificates of the authority.
 //! 2. The dialer greets; the acceptor looks at the greeting, and greets; the dialer looks.
 //! 3. The dialer proves that it has the cookie; then the acceptor finds the connection's place
-//!    among the others, and proves it, too.
+//!    among the peer's, and proves it, too.
 //!
 //! A side that refuses says the reason to the other, and lingers, so that the reason arrives.
 

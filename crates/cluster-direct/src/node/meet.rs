@@ -1,4 +1,4 @@
-//! The life of a connection: handshake, place among the others, frames, end.
+//! The life of a connection: handshake, place, frames, end.
 
 use super::book::Origin;
 use super::handshake::{Failed, Handshake, Met};
@@ -236,7 +236,7 @@ impl Joined {
     }
 }
 
-/// Tells a new peer of the others, and the others of the peer.
+/// Tells a new peer of all peers, and all peers of the new.
 fn tell(node: &Node, new: &Arc<Peer>, link: &Arc<Link>) {
     let others = node.nodes_for(&new.name);
     if !others.is_empty() {

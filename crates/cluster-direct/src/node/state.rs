@@ -32,7 +32,7 @@ pub(crate) struct Limits {
     pub(crate) handshake: Duration,
     /// Between two signs of life of a connection without traffic.
     pub(crate) alive: Duration,
-    /// How long a connection has to answer when another wants its place.
+    /// How long a connection has to answer when a rival wants its place.
     pub(crate) rival: Duration,
     /// Between two questions to the discovery.
     pub(crate) seek: Duration,

@@ -31,7 +31,7 @@ impl Cookie {
         Self(hmac::Key::new(hmac::HMAC_SHA256, secret))
     }
 
-    /// The proof of a side. The greetings are whole packets, which say their lengths.
+    /// The proof of a side. The greetings are whole packets with their lengths.
     pub(crate) fn prove(&self, role: Role, dialer: &[u8], acceptor: &[u8]) -> [u8; 32] {
         let tag = hmac::sign(&self.0, &said(role, dialer, acceptor));
         let mut proof = [0; 32];
@@ -114,7 +114,7 @@ fn is_public(_: &fs::Metadata) -> bool {
     false
 }
 
-/// Makes the file in a single step: of two programs that start at once, one makes it, and both read
+/// Makes the file in a single step: of two programs at once the first makes it, and both read
 /// the same.
 fn make(path: &Path) -> io::Result<()> {
     let secret: [u8; 24] = random()?;

@@ -2,7 +2,7 @@
 
 use crate::issue::issue;
 use crate::support::until;
-use ganger_cluster::conformance::{Harness, Parcel, scheduler};
+use ganger_cluster::conformance::{Harness, scheduler, types};
 use ganger_cluster::{Cluster, Engine, Settings};
 use ganger_cluster_direct::Direct;
 use ganger_sched::Scheduler;
@@ -44,9 +44,7 @@ impl Node {
         let cluster = Cluster::builder()
             .engine(engine.clone())
             .settings(settings)
-            .types(|types| {
-                types.add::<Parcel>("conformance.parcel");
-            })
+            .types(types)
             .join(&scheduler)
             .unwrap();
         Self {

@@ -8,7 +8,7 @@ use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::thread;
 use std::time::Duration;
 
-/// A peer without an engine, which speaks byte by byte.
+/// A peer without an engine.
 pub(crate) struct Stranger {
     stream: TcpStream,
 }

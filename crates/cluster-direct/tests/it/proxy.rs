@@ -1,4 +1,4 @@
-//! A proxy between two nodes, which cuts connections.
+//! A proxy between two nodes.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};

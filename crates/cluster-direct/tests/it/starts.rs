@@ -26,7 +26,7 @@ fn an_open_address_needs_keys_or_a_word() {
     let seed = format!("127.0.0.1:{}", alpha.address().port());
     let beta = Node::start("beta", engine().seeds([seed]));
     beta.until_connected(&alpha);
-    // Beta tells alpha's place to others: the host is where alpha is seen.
+    // Beta tells alpha's place to gamma: the host is where beta sees alpha.
     let gamma = Node::start("gamma", engine().seeds(beta.seed()));
     gamma.until_connected(&alpha);
 }

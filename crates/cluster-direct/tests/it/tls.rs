@@ -88,7 +88,7 @@ fn another_authority_is_refused() {
     assert!(alpha.engine.connected().is_empty());
 }
 
-/// A name has to be in the certificate: the key of beta does not speak for gamma.
+/// A name must be in the certificate: the key of beta does not speak for gamma.
 // pins: H2
 #[test]
 fn a_certificate_is_for_its_name_alone() {
