@@ -236,7 +236,8 @@ fn requests_and_names_reach_processes_of_other_nodes_and_hosts() {
     }
 }
 
-/// Has a process link again while the connection holds back what the peer has done meanwhile.
+/// Has a process link again while the connection holds back what the peer has done meanwhile. It
+/// still holds it back.
 fn linked_anew(done: impl FnOnce(&Strings, Pid)) -> (Arc<Wire>, [Scheduler; 2], [Strings; 2]) {
     let (wire, [here, there]) = nodes();
     let (one, other) = (puppet(&here), puppet(&there));
@@ -249,7 +250,6 @@ fn linked_anew(done: impl FnOnce(&Strings, Pid)) -> (Arc<Wire>, [Scheduler; 2], 
         ctx.unlink(peer)?;
         Ok(ctx.link(peer)?)
     });
-    wire.release();
     (wire, [here, there], [one, other])
 }
 
@@ -257,7 +257,8 @@ fn linked_anew(done: impl FnOnce(&Strings, Pid)) -> (Arc<Wire>, [Scheduler; 2], 
 #[test]
 fn an_unlink_of_a_former_link_leaves_the_link_that_has_come_after_it() {
     let unlinks = |other: &Strings, own| other.have(move |ctx, _| Ok(ctx.unlink(own)?));
-    let (_wire, _nodes, [one, other]) = linked_anew(unlinks);
+    let (wire, _nodes, [one, other]) = linked_anew(unlinks);
+    wire.release();
     other.tell(|_, _| Err("both".into()));
     exit(other.handle);
     let reason = exit(one.handle);
@@ -276,7 +277,10 @@ fn a_signal_of_a_former_link_is_not_one_of_the_link_that_has_come_after_it() {
             std::thread::yield_now();
         }
     };
-    let (_wire, _nodes, [one, _other]) = linked_anew(ends);
+    let (wire, _nodes, [one, _other]) = linked_anew(ends);
+    wire.let_one_pass(0);
+    one.have(|_, _| Ok(()));
+    wire.release();
     let reason = exit(one.handle);
     assert!(matches!(reason, ExitReason::Exited(ExitCause::NotFound)));
 }
