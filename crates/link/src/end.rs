@@ -2,7 +2,7 @@
 
 use crate::contain::contain;
 use ganger_proc_api::{ExitCause, Pid};
-use ganger_sched::{ExitAction, Handle};
+use ganger_sched::{ExitAction, Handle, Watcher};
 use ganger_sync::refuse_to_wait_in_driver;
 use ganger_sync::sync::{Condvar, Mutex, lock};
 use std::collections::BTreeMap;
@@ -67,6 +67,10 @@ impl ExitAction for Tells {
 
     fn is_watch(&self) -> bool {
         true
+    }
+
+    fn watcher(&self) -> Option<Watcher> {
+        Some(Watcher::Outside)
     }
 
     fn is_over(&self) -> bool {

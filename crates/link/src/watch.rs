@@ -7,7 +7,7 @@
 //! watches, too.
 
 use ganger_proc_api::{ExitCause, ExitNotice, Pid, Tag, Withdrawal};
-use ganger_sched::{Address, ExitAction, Handle, SystemEvent};
+use ganger_sched::{Address, ExitAction, Handle, SystemEvent, Watcher};
 
 /// How a notice of an end stands to other events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -95,6 +95,10 @@ impl ExitAction for Watching {
 
     fn is_watch(&self) -> bool {
         true
+    }
+
+    fn watcher(&self) -> Option<Watcher> {
+        Some(Watcher::Process(self.watcher.pid()))
     }
 
     fn is_in_order(&self) -> bool {

@@ -54,6 +54,9 @@ pub(crate) fn look_at_all(world: &World, handle: &Handle) {
     let total = handle.stats().total;
     let expected = world.state().spec.steps();
     world.compare("all steps (V5)", Some(expected), total.steps);
+    let expected = world.state().spec.events();
+    let found = handle.events();
+    world.compare("all events (V5)", Some(Some(expected)), found);
     look_at_turns(world, turns, total.turns);
     look_at_samples(world, handle);
 }

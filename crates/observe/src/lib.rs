@@ -28,6 +28,8 @@ mod profile;
 mod recent;
 #[cfg(feature = "observer")]
 mod recording;
+#[cfg(feature = "serve")]
+mod show;
 #[cfg(feature = "spans")]
 mod spans;
 pub mod trace;
@@ -42,19 +44,23 @@ pub use endpoint::{Endpoint, Serve, ServeError, serve};
 #[cfg(feature = "observer")]
 pub use ganger_wait::watch::Party;
 #[cfg(feature = "serve")]
-pub use letters::{keep_letters, keep_letters_and_tell};
+pub use letters::{KeepLetters, KeptLetter, keep_letters, keep_letters_and_tell};
 #[cfg(feature = "observer")]
 pub use life::{Life, LifeEvents, LifeFilter, LifeKind, life};
 #[cfg(feature = "metrics")]
 pub use metrics::{Metrics, Publishing, publish};
 #[cfg(feature = "observer")]
-pub use observer::{By, Group, Head, Node, Observer, Top, Tree, Wait, Waits};
+pub use observer::{
+    By, Counters, Group, Head, Node, Observer, ProcessDetails, Top, Tree, Wait, Waits,
+};
 #[cfg(feature = "serve")]
 pub use observer::{Socket, SocketKind, SocketWait, Sockets};
 #[cfg(feature = "observer")]
 pub use parts::Worker;
 #[cfg(feature = "profile")]
 pub use profile::{Profile, ProfileError};
+#[cfg(feature = "serve")]
+pub use show::Show;
 #[cfg(feature = "spans")]
 pub use spans::{StepSpans, Steps, trace_steps};
 #[cfg(feature = "observer")]

@@ -2,10 +2,8 @@
 
 use crate::alarms::{Alarm, Board};
 #[cfg(feature = "serve")]
-use crate::letters;
+use crate::letters::{self, KeptLetter};
 use crate::observer::Observer;
-#[cfg(feature = "serve")]
-use ganger_sched::DeadLetter;
 use ganger_sched::{LongStep, TimerStats, WorkerStats, WorkerTimes};
 
 /// The counts of a worker, and the shares of its time: see [`Observer::workers`].
@@ -67,7 +65,7 @@ impl Observer {
     /// without [`keep_letters`](crate::keep_letters).
     #[cfg(feature = "serve")]
     #[must_use]
-    pub fn dead_letters(&self) -> Option<Vec<DeadLetter>> {
+    pub fn dead_letters(&self) -> Option<Vec<KeptLetter>> {
         letters::last(self.handle())
     }
 }

@@ -121,9 +121,9 @@ pub use handlers::commands::{CommandRegistry, RegisterError, RegisterErrorKind};
 pub use handlers::factories::{Factory, FactoryError};
 #[cfg(feature = "observe")]
 pub use observe::{
-    Distributions, Marks, OfType, ProcessCounts, ProcessLook, Recording, Wait, mark,
+    Distributions, Marks, OfType, ProcessCounts, ProcessLook, Recording, Wait, Watchers, mark,
 };
-pub use process::exit_action::{ExitAction, ExitKey};
+pub use process::exit_action::{ExitAction, ExitKey, Watcher};
 pub use process::exit_signal::{Arrived, ExitSignal};
 pub use process::remote::{Remote, RemoteLink};
 pub use process::state::ProcessState;

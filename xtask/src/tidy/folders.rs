@@ -50,7 +50,8 @@ const BENCHES: [&str; 3] = [
     "driver locks queues",
 ];
 
-const OBSERVE: [&str; 6] = [
+const OBSERVE: [&str; 7] = [
+    "show",
     "api every letters life observer spans wire",
     "alarms",
     "metrics parts profile trace",

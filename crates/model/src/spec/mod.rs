@@ -253,6 +253,11 @@ impl Spec {
         self.lives.iter().map(|life| life.steps).sum()
     }
 
+    /// The new events of all steps so far.
+    pub(crate) fn events(&self) -> u64 {
+        self.lives.iter().map(|life| life.events).sum()
+    }
+
     /// Returns whether a process has this PID.
     pub(crate) fn is_there(&self, pid: Pid) -> bool {
         self.visible.contains_key(&pid)

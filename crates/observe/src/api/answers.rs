@@ -43,6 +43,13 @@ pub struct Scheduler {
     pub live: u64,
     /// The processes in the global queue.
     pub global_queue: u64,
+    /// The ready processes in all queues.
+    #[serde(default)]
+    pub ready: u64,
+    /// The new events that steps have been given: messages, completions, notices; known where
+    /// events are counted.
+    #[serde(default)]
+    pub events: Option<u64>,
     /// The threads.
     pub threads: Threads,
     /// The counts of all threads together.
@@ -178,12 +185,31 @@ pub struct Process {
     /// The PIDs of the processes that it is linked to. Only of a single process.
     #[serde(default)]
     pub links: Vec<String>,
-    /// How many monitors it has of other processes. Only of a single process.
+    /// How many monitors it has of other processes, as far as these wait at the moment. Only of a
+    /// single process, where its scheduler has at most 4,096 live processes.
     #[serde(default)]
     pub monitors: Option<u64>,
-    /// How many processes and handles are told of its end. Only of a single process.
+    /// The PIDs of the first 100 of these processes.
+    #[serde(default)]
+    pub monitored: Vec<String>,
+    /// How many monitors of processes and waits of threads are told of its end; its handle and its
+    /// links do not count. Only of a single process; none while it is ready or runs.
     #[serde(default)]
     pub watched_by: Option<u64>,
+    /// The PIDs of the first 100 processes among these.
+    #[serde(default)]
+    pub watchers: Vec<String>,
+    /// How often its supervisor has started it again. Only of a single process with a supervisor,
+    /// where its scheduler has at most 4,096 live processes.
+    #[serde(default)]
+    pub restarts: Option<u64>,
+    /// Its last end or failure, where its supervisor knows it.
+    #[serde(default)]
+    pub last_cause: Option<String>,
+    /// The bytes of its state and of the scheduler's part of it, without the mailbox and what the
+    /// state points to. Only of a single process; none while it is ready or runs.
+    #[serde(default)]
+    pub bytes: Option<u64>,
 }
 
 /// The answer of `/api/v1/letters`: messages without a taker.
@@ -211,7 +237,7 @@ pub struct SchedulerLetters {
     pub last: Option<Vec<Letter>>,
 }
 
-/// A dead letter, without its payload.
+/// A dead letter. Its payload is shown if the program shows its type.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Letter {
     /// Why no process takes it: `ended`, `late_ended`, `late_full` or `late_refused`, as
@@ -225,4 +251,10 @@ pub struct Letter {
     pub topic: String,
     /// When it was dropped, after the scheduler was built.
     pub at_ns: u64,
+    /// The name of the message's type, if known.
+    #[serde(default)]
+    pub message: Option<String>,
+    /// The message by its `Show`, if the program shows its type.
+    #[serde(default)]
+    pub text: Option<String>,
 }

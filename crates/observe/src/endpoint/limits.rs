@@ -67,10 +67,10 @@ pub(super) const PARTS_OF_ALL: u32 = 50;
 /// The longest rest behind a pass.
 pub(super) const LONGEST_REST: Duration = Duration::from_secs(2);
 
-/// The time until the next look whether another reader has finished with the marks of processes.
-pub(super) const MARKED_BY_OTHERS: Duration = Duration::from_millis(20);
+/// The windows at a time with a table of 16 bytes for each process, beside a window with the marks.
+pub(super) const TABLES: usize = 3;
 
-/// The different windows that wait for those before them.
+/// The different windows that wait for their begin.
 pub(super) const WINDOWS: usize = 8;
 
 /// The time until the next look whether the clients of a window are still there.

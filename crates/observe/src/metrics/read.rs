@@ -186,10 +186,14 @@ impl Adding<'_> {
         self.number(&table::WORKER_STOLEN, total.stolen);
         self.number(&table::WORKER_SLEEPS, total.sleeps);
         self.number(&table::QUEUE_GLOBAL, count(stats.global_queue));
+        self.number(&table::QUEUE_READY, count(stats.ready));
         let longest = Value::Time(stats.longest_step);
         self.add(&table::STEP_LONGEST, &[], longest);
         self.number(&table::STEP_BLOCKED, total.blocked_steps);
         self.number(&table::STEP_LONG, total.long_steps);
+        if let Some(events) = handle.events() {
+            self.number(&table::MESSAGE_TAKEN, events);
+        }
         self.number(&table::MESSAGE_UNDELIVERED, total.undelivered);
         self.number(&table::COMMAND_YIELDED, total.yields);
         self.number(&table::COMPLETION_STALE, total.stale_completions);

@@ -121,6 +121,8 @@ metrics! {
         "Times that a worker has gone to sleep.";
     QUEUE_GLOBAL: "ganger.queue.global", Gauge, "{process}", [], All,
         "Processes in the global queue.";
+    QUEUE_READY: "ganger.queue.ready", Gauge, "{process}", [], All,
+        "Processes in all queues of ready processes together.";
     SCHEDULE_DURATION: "ganger.schedule.duration", Histogram, "s", ["type"], Histograms,
         "From the moment at which a process is ready to the begin of its step.";
     STEP_DURATION: "ganger.step.duration", Histogram, "s", ["type"], Histograms,
@@ -133,6 +135,8 @@ metrics! {
         "Steps that computed for long while processes waited.";
     MESSAGE_WAIT: "ganger.message.wait.duration", Histogram, "s", [], Histograms,
         "From the moment at which an event is in a mailbox to the begin of its step.";
+    MESSAGE_TAKEN: "ganger.message.taken", Counter, "{message}", [], Counts,
+        "Messages and events that steps have been given.";
     MESSAGE_WAITING: "ganger.message.waiting", Gauge, "{message}", [], Counts,
         "Messages and events in all mailboxes together.";
     MAILBOX_LONGEST: "ganger.mailbox.longest", Gauge, "{message}", [], Counts,

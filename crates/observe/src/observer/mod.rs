@@ -11,6 +11,8 @@
 //! core at most, and the program goes on.
 
 pub(crate) mod groups;
+pub(crate) mod one;
+mod since;
 #[cfg(feature = "serve")]
 pub(crate) mod sockets;
 mod top;
@@ -18,6 +20,8 @@ pub(crate) mod tree;
 pub(crate) mod waits;
 
 pub use groups::Group;
+pub use one::ProcessDetails;
+pub use since::Counters;
 #[cfg(feature = "serve")]
 pub use sockets::{Socket, SocketKind, SocketWait, Sockets};
 pub use top::{By, Top};
@@ -63,6 +67,7 @@ const PARTS: u32 = 10;
 pub struct Observer {
     handle: Handle,
     is_gentle: bool,
+    answers: Arc<since::Answers>,
     /// Keeps the waits of the program registered.
     _watching: Option<Arc<Watching>>,
 }
@@ -79,6 +84,7 @@ impl Observer {
         Self {
             handle: handle.clone(),
             is_gentle: true,
+            answers: Arc::default(),
             _watching: None,
         }
     }

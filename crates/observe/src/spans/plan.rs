@@ -38,6 +38,7 @@ pub struct Steps {
     pids: Vec<Pid>,
     rate: (u32, u32),
     whole: u32,
+    most: Option<u64>,
     is_none: bool,
 }
 
@@ -51,6 +52,7 @@ impl Steps {
             pids: Vec::new(),
             rate: (1, 1),
             whole: WHOLE,
+            most: None,
             is_none: false,
         }
     }
@@ -110,11 +112,30 @@ impl Steps {
             ..self
         }
     }
+
+    /// The most spans of this choice altogether. Later steps have no span, and cost as much as with
+    /// [`none`](Self::none), until the next choice. Default: no limit. So a look at a busy program
+    /// ends by itself:
+    ///
+    /// ```
+    /// use ganger_observe::Steps;
+    ///
+    /// let steps = Steps::all().of_label("tenant-7").at_most(10_000);
+    /// # let _ = steps;
+    /// ```
+    pub fn at_most(self, spans: u64) -> Self {
+        Self {
+            most: Some(spans),
+            ..self
+        }
+    }
 }
 
 /// The choice, as a tracer uses it.
 pub(super) struct Plan {
     steps: Steps,
+    /// The spans that are left, if they are limited.
+    left: Option<AtomicU64>,
     /// The number of steps that each worker has asked about.
     seen: Box<[CachePadded<AtomicU64>]>,
     /// The choice of each label, by its number; empty if labels do not matter.
@@ -132,13 +153,26 @@ impl Plan {
         Self {
             seen: (0..=PLACES).map(|_| CachePadded::default()).collect(),
             labels: (0..labels).map(|_| AtomicU8::new(UNKNOWN)).collect(),
+            left: steps.most.map(AtomicU64::new),
             steps,
         }
     }
 
-    /// Whether no step is ever chosen.
+    /// Whether no step is chosen any more.
     pub(super) fn is_none(&self) -> bool {
-        self.steps.is_none
+        // Ordering: Relaxed: a count alone.
+        let is_used_up = |left: &AtomicU64| left.load(Ordering::Relaxed) == 0;
+        self.steps.is_none || self.left.as_ref().is_some_and(is_used_up)
+    }
+
+    /// Takes a span; `false` when none is left.
+    pub(super) fn take(&self) -> bool {
+        let one_less = |left: u64| left.checked_sub(1);
+        self.left.as_ref().is_none_or(|left| {
+            // Ordering: Relaxed: a count alone.
+            let taken = left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less);
+            taken.is_ok()
+        })
     }
 
     /// The most traced steps behind a beginning.
@@ -201,6 +235,23 @@ impl Plan {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    // pins: V13
+    #[test]
+    fn a_limit_of_spans_is_kept_beside_others_and_is_none_behind() {
+        let plan = Plan::new(Steps::all().at_most(100));
+        assert!(!plan.is_none());
+        let taken = std::thread::scope(|scope| {
+            let takes = || (0..60).filter(|_| plan.take()).count();
+            let threads: Vec<_> = (0..3).map(|_| scope.spawn(takes)).collect();
+            let each = threads.into_iter().map(|it| it.join().unwrap());
+            each.sum::<usize>()
+        });
+        assert_eq!((taken, plan.is_none()), (100, true));
+        assert!(Plan::new(Steps::all().at_most(0)).is_none());
+        let unlimited = Plan::new(Steps::all());
+        assert!((0..1_000).all(|_| unlimited.take()) && !unlimited.is_none());
+    }
 
     // pins: V13
     #[test]

@@ -140,7 +140,8 @@ fn begin(plan: &Plan, step: &TracedStep<'_>, causes: &[Cause]) -> Option<Cause> 
         }
     }
     let span = is_allowed.then(|| span_of(step));
-    let span = span.filter(|span| !span.is_disabled());
+    // A span that no subscriber wants is none.
+    let span = span.filter(|span| !span.is_disabled() && plan.take());
     let Some(span) = span else {
         // Others follow through this step.
         return (!follows.is_empty()).then(|| {

@@ -1,10 +1,15 @@
 //! Questions to a scheduler, beside plain answers.
 
+use ganger_link::LinkContext as _;
+use ganger_link::Registry as _;
 use ganger_observe::{By, Observer, Top};
-use ganger_proc_api::{Message, Pid, process_fn};
+use ganger_proc_api::{BoxError, Message, Pid, process_fn};
 use ganger_sched::{ContextExt, Observe, ProcessState, Scheduler};
+use ganger_supervise::Supervisor;
+use ganger_task::Cx;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 fn observed() -> Scheduler {
     let builder = Scheduler::builder().workers(1).observe(Observe::Counts);
@@ -18,6 +23,16 @@ fn takes() -> impl ganger_proc_api::Process {
         out.defer_cancel();
         Ok(())
     })
+}
+
+const HOUR: Duration = Duration::from_hours(1);
+
+fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let end = Instant::now() + Duration::from_secs(60);
+    while !is_so() {
+        assert!(Instant::now() < end, "{what}: not in time");
+        thread::yield_now();
+    }
 }
 
 fn pids(top: &[Top]) -> Vec<(Pid, u64)> {
@@ -210,4 +225,109 @@ fn workers_timers_alarms_and_long_steps_are_those_of_the_handle() {
     let plain = Scheduler::builder().workers(1).build().unwrap();
     let workers = Observer::of(&plain).workers();
     assert!(!workers.is_empty() && workers.iter().all(|it| it.times.is_none()));
+}
+
+// pins: V10
+#[test]
+fn a_process_is_shown_with_its_watchers_restarts_and_links() {
+    let scheduler = Scheduler::builder().workers(1).observe(Observe::Counts);
+    let scheduler = scheduler.quiet_failures().start().unwrap();
+    let starts = AtomicUsize::new(0);
+    let fails_once = move || {
+        // Ordering: Relaxed: a count alone.
+        let is_first = starts.fetch_add(1, Ordering::Relaxed) == 0;
+        async move |cx: Cx| {
+            if is_first {
+                return Err::<(), BoxError>("no stock".into());
+            }
+            let peer = cx
+                .linked()
+                .spawn(async |cx: Cx| Ok(cx.sleep(HOUR).await?))?;
+            cx.sleep(HOUR).await?;
+            drop(peer);
+            Ok(())
+        }
+    };
+    let root = Supervisor::one_for_one().child("fails", fails_once);
+    let root = root.start(&scheduler).unwrap();
+    let observer = Observer::of(&scheduler).in_haste();
+    let child = || {
+        let node = observer
+            .tree()
+            .nodes
+            .into_iter()
+            .find(|it| it.restarts == 1);
+        let process = observer.process(node?.pid?)?;
+        (!process.waits.is_empty() && process.watched_by.is_some()).then_some(process)
+    };
+    until("it has been started again", || child().is_some());
+    let seen = child().unwrap();
+    assert_eq!(
+        (seen.restarts, seen.info.parent),
+        (Some(1), Some(root.pid()))
+    );
+    assert_eq!(seen.last_cause.unwrap().to_string(), "failed: no stock");
+    assert_eq!(seen.watched_by.unwrap().processes, [root.pid()]);
+    assert_eq!((seen.links.len(), seen.waits.len()), (1, 1));
+    assert!(seen.counts.unwrap().steps > 0 && seen.bytes.unwrap() > 200);
+    let supervisor = || observer.process(root.pid()).unwrap();
+    assert_eq!(supervisor().restarts, None);
+    until("its monitor is seen", || {
+        supervisor().monitors == [seen.info.pid]
+    });
+    // A thread that waits.
+    let end = scheduler.end_of(seen.info.pid).unwrap();
+    let outside = || Some(child()?.watched_by?.outside);
+    until("it is told of the end", || outside() == Some(1));
+    drop(end);
+    until("it does not wait any more", || outside() == Some(0));
+    assert!(
+        observer
+            .process(Pid::new(scheduler.host_name(), 1 << 40))
+            .is_none()
+    );
+}
+
+// pins: V10
+#[test]
+fn readers_have_what_was_counted_since_their_own_answers() {
+    let scheduler = Scheduler::builder().workers(1).observe(Observe::Counts);
+    let scheduler = scheduler.start().unwrap();
+    let observer = Observer::of(&scheduler);
+    let other = observer.clone();
+    let ends = || {
+        let ends = scheduler.spawn(process_fn(|_, events, out| {
+            if events.count() > 0 {
+                out.done(());
+            }
+            Ok(())
+        }));
+        let ends = ends.unwrap();
+        ends.send(Message::new("n", ())).unwrap();
+        ends.wait();
+    };
+    ends();
+    let first = observer.since(0).unwrap();
+    assert_eq!((first.total.done, first.events), (1, Some(1)));
+    ends();
+    let of_other = other.since(first.sequence).unwrap();
+    assert_eq!((of_other.total.done, of_other.events), (1, Some(1)));
+    assert!(of_other.sequence > first.sequence);
+    ends();
+    let own = observer.since(first.sequence).unwrap();
+    assert_eq!(
+        (own.total.done, own.total.started, own.events),
+        (2, 2, Some(2))
+    );
+    assert!(own.time >= of_other.time && own.sequence > of_other.sequence);
+    assert_eq!(other.since(of_other.sequence).unwrap().total.done, 1);
+    assert_eq!(observer.since(0).unwrap().total.done, 3);
+    // No other observer knows its numbers, and the last 64 are known.
+    assert!(Observer::of(&scheduler).since(first.sequence).is_none());
+    let mut last = observer.since(0).unwrap();
+    for _ in 0..63 {
+        last = observer.since(last.sequence).unwrap();
+    }
+    assert!(observer.since(own.sequence).is_none());
+    assert!(observer.since(last.sequence - 63).is_some());
 }

@@ -307,6 +307,7 @@ impl Handle {
             searching: idle.searching as usize,
             live: self.shared.census.live.get(),
             global_queue: self.shared.queues.global.len(),
+            ready: self.shared.ready(),
             total: self.shared.counters.total(),
         }
     }

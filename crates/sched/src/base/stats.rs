@@ -32,6 +32,14 @@ macro_rules! counters {
             }
         }
 
+        impl WorkerStats {
+            /// The counts since an earlier look at the same counters.
+            #[must_use]
+            pub fn since(&self, earlier: &Self) -> Self {
+                Self { $($name: self.$name.saturating_sub(earlier.$name),)+ }
+            }
+        }
+
         impl std::ops::AddAssign for WorkerStats {
             fn add_assign(&mut self, other: Self) {
                 $(self.$name += other.$name;)+
@@ -252,6 +260,9 @@ pub struct Stats {
     pub live: usize,
     /// Processes in the global queue.
     pub global_queue: usize,
+    /// Processes in all queues of ready processes: the workers' deques, the global queue, the
+    /// urgent lane and the lane of arrivals. A process between two queues is missing.
+    pub ready: usize,
     /// The counts of all threads together.
     pub total: WorkerStats,
 }

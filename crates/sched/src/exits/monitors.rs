@@ -4,7 +4,7 @@
 //! been restarted in place. A notice is a system event: its process sees it unless it is over
 //! before. A monitor of another scheduler's process is kept by the remote (`process/remote.rs`).
 
-use crate::process::exit_action::{ExitAction, ExitKey};
+use crate::process::exit_action::{ExitAction, ExitKey, Watcher};
 use crate::runtime::cell::{ProcessCell, Task};
 use crate::runtime::item::Item;
 use ganger_proc_api::{Event, ExitCause, ExitNotice, MonitorError, Pid, Tag, Withdrawal};
@@ -41,6 +41,10 @@ impl ExitAction for Monitor {
 
     fn is_watch(&self) -> bool {
         true
+    }
+
+    fn watcher(&self) -> Option<Watcher> {
+        Some(Watcher::Process(self.watcher.pid()))
     }
 
     fn key(&self) -> Option<ExitKey> {

@@ -7,8 +7,9 @@ use crate::base::level::{NotAllowed, Observe};
 use crate::base::shares::WorkerTimes;
 use crate::probe::{Decide, Decider};
 use crate::process::asked::Asked;
+use crate::process::exit_action::Watcher;
 use crate::process::state::{Leave, ProcessState, Waiting};
-use crate::runtime::cell::{ProcessCell, Task};
+use crate::runtime::cell::{Core, ProcessCell, Task};
 use crate::runtime::shared::Shared;
 use crate::runtime::token::Token;
 use ganger_proc_api::{CommandId, Instant, Pid, Symbol, Tag};
@@ -28,20 +29,24 @@ impl ProcessCell {
         &self.probe.1.0
     }
 
-    /// Returns the outstanding yields of a waiting process. The calling thread stands in for its
-    /// worker for the moment: see `process/state.rs`.
+    /// Returns the outstanding yields of a waiting process.
     fn outstanding(self: &Task) -> SmallVec<[(Tag, Asked); 4]> {
         let mut seen = SmallVec::new();
+        let _waits =
+            self.in_place_of_worker(|core| core.yields.each(|tag, asked| seen.push((tag, asked))));
+        seen
+    }
+
+    /// Calls `look` with the part of a waiting process for its runner alone, for which this thread
+    /// stands in meanwhile: see `process/state.rs`. `None`, without a call, where the process does
+    /// not wait.
+    fn in_place_of_worker<R>(self: &Task, look: impl FnOnce(&mut Core) -> R) -> Option<R> {
         if !self.state.begin_look() {
-            return seen;
+            return None;
         }
         // SAFETY: this thread owns the run token until the look ends.
-        let is_blocked = unsafe {
-            self.with_core(|core| {
-                core.yields.each(|tag, asked| seen.push((tag, asked)));
-                !core.yields.is_empty()
-            })
-        };
+        let (seen, is_blocked) =
+            unsafe { self.with_core(|core| (look(core), !core.yields.is_empty())) };
         let leave = self.state.end_look(match is_blocked {
             true => Waiting::Blocked,
             false => Waiting::Idle,
@@ -55,7 +60,7 @@ impl ProcessCell {
             Leave::Requeue | Leave::Terminate => self.shared.schedule(token()),
             Leave::RequeueUrgent => self.shared.schedule_urgent(token()),
         }
-        seen
+        Some(seen)
     }
 }
 
@@ -71,6 +76,21 @@ pub struct Wait {
     pub tag: Tag,
     /// How long ago the command was yielded. Exact to about two milliseconds.
     pub since: Duration,
+}
+
+/// What is told of the end of a process, as far as a reader has looked: see
+/// [`ProcessLook::watchers`].
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct Watchers {
+    /// The processes, in the order of their requests. A process with several monitors is among them
+    /// several times.
+    pub processes: Vec<Pid>,
+    /// How many waits there are of threads, and of other code outside of processes. The handle of a
+    /// process is none of them.
+    pub outside: usize,
+    /// How many exit actions the reader has not looked at. Each may notify a watcher.
+    pub unseen: usize,
 }
 
 /// A live process, as [`Handle::each_process`] sees it. Each call reads the present state, without
@@ -135,6 +155,65 @@ impl ProcessLook<'_> {
             }),
         };
         self.0.outstanding().into_iter().map(wait).for_each(look);
+    }
+
+    /// The processes and threads that are told of its end, by the first `most` of its exit actions;
+    /// `None` while it is ready or runs. Links are no watchers. A new monitor may be missing for a
+    /// moment.
+    ///
+    /// As [`each_wait`](Self::each_wait), this thread stands in for the process's worker while it
+    /// reads. O(`most`). Allocates for the watchers.
+    ///
+    /// ```
+    /// use ganger_proc_api::{BoxError, actor_fn, process_fn};
+    /// use ganger_sched::{ContextExt as _, Observe, Scheduler};
+    ///
+    /// let scheduler = Scheduler::builder().observe(Observe::Counts).start()?;
+    /// let watched = scheduler.spawn(process_fn(|_, _, _| Ok(())))?;
+    /// let pid = watched.pid();
+    /// let watcher = scheduler.spawn(actor_fn(move |ctx, (): (), _| Ok(ctx.monitor(pid, 1)?)))?;
+    /// watcher.send(())?;
+    /// let watchers = || scheduler.look_at(pid, |it| it.watchers(100)).flatten();
+    /// while watchers().is_none_or(|it| it.processes.is_empty()) {
+    ///     std::thread::yield_now();
+    /// }
+    /// assert_eq!(watchers().unwrap().processes, [watcher.pid()]);
+    /// # Ok::<(), BoxError>(())
+    /// ```
+    #[must_use]
+    pub fn watchers(&self, most: usize) -> Option<Watchers> {
+        let counters = self.0.shared.counters.of(None);
+        self.0.in_place_of_worker(|core| {
+            let mut watchers = Watchers::default();
+            let unseen = core.each_watcher(most, counters, |watcher| match watcher {
+                Watcher::Process(pid) => watchers.processes.push(pid),
+                Watcher::Outside => watchers.outside += 1,
+            });
+            Watchers { unseen, ..watchers }
+        })
+    }
+
+    /// How many of its watchers are that process, as [`watchers`](Self::watchers) finds them.
+    #[must_use]
+    pub fn watched_by(&self, watcher: Pid, most: usize) -> Option<usize> {
+        let counters = self.0.shared.counters.of(None);
+        self.0.in_place_of_worker(|core| {
+            let mut found = 0;
+            core.each_watcher(most, counters, |it| {
+                found += usize::from(it == Watcher::Process(watcher));
+            });
+            found
+        })
+    }
+
+    /// The bytes of its state and of the scheduler's part of it, without the mailbox and what the
+    /// state points to; `None` while it is ready or runs, as in [`watchers`](Self::watchers).
+    #[must_use]
+    pub fn bytes(&self) -> Option<usize> {
+        let record = self.0.record().as_deref().map_or(0, size_of_val);
+        let part = size_of::<ProcessCell>() + 2 * size_of::<usize>() + record;
+        let state = |core: &mut Core| core.process.as_ref().map_or(0, |it| size_of_val(&**it));
+        Some(part + self.0.in_place_of_worker(state)?)
     }
 
     /// The parent, which has started the process by its context, or in its step or `init`. The
@@ -301,6 +380,14 @@ impl Handle {
     pub fn worker_times(&self) -> Vec<WorkerTimes> {
         let used = self.shared.worker_slots.used();
         self.shared.observation().times(used)
+    }
+
+    /// The number of new events given to steps since the scheduler was built, as
+    /// [`ProcessCounts::events`]; `None` where the scheduler is not observed. Exact. No worker
+    /// waits for it. O(workers).
+    #[must_use]
+    pub fn events(&self) -> Option<u64> {
+        self.shared.observation().events()
     }
 
     /// How durations have been distributed since the scheduler was built; `None` where the

@@ -31,7 +31,7 @@ mod recorder;
 mod steps;
 
 pub use histograms::{Distributions, OfType};
-pub use look::{ProcessLook, Wait};
+pub use look::{ProcessLook, Wait, Watchers};
 pub use marks::Marks;
 pub use record::ProcessCounts;
 pub use recorder::{Recording, mark};
@@ -69,6 +69,8 @@ struct Observed {
     places: Box<[CachePadded<Place>]>,
     /// Samples of all threads other than workers.
     outside: Samples,
+    /// New events given to steps by these threads.
+    outside_events: AtomicU64,
     labels: Labels,
     /// All samples taken from the workers so far.
     taken: Mutex<Distributions>,
@@ -86,6 +88,8 @@ struct Place {
     left: AtomicU32,
     /// When the measured step has begun; 0 without one.
     begun: AtomicU64,
+    /// All new events given to steps.
+    events: AtomicU64,
     samples: Samples,
 }
 
@@ -95,6 +99,7 @@ impl Place {
             shares: Shares::new(),
             left: AtomicU32::new(0),
             begun: AtomicU64::new(0),
+            events: AtomicU64::new(0),
             samples: Samples::default(),
         }
     }
@@ -119,6 +124,7 @@ impl Observed {
             clock: config.clock(),
             places: (0..slots).map(place).collect(),
             outside: Samples::default(),
+            outside_events: AtomicU64::new(0),
             labels: Labels::default(),
             taken: Mutex::default(),
             marks: Claim::default(),
@@ -136,6 +142,18 @@ impl Observed {
     fn measures(&self) -> bool {
         // Ordering: Relaxed: a worker may learn of a change a little later.
         Observe::of(self.level.load(Ordering::Relaxed)) >= Observe::Histograms
+    }
+
+    /// Counts new events that a step is given.
+    #[inline(always)]
+    fn count_events(&self, place: Option<&Place>, events: u64) {
+        // Ordering: Relaxed here and below: counts, on the strength of which nothing is read.
+        if let Some(place) = place {
+            let before = place.events.load(Ordering::Relaxed);
+            place.events.store(before + events, Ordering::Relaxed);
+        } else {
+            self.outside_events.fetch_add(events, Ordering::Relaxed);
+        }
     }
 
     fn place(&self, worker: Option<usize>) -> Option<&Place> {
@@ -263,6 +281,17 @@ impl Observation {
             places.map(|place| place.shares.times(now)).collect()
         };
         self.0.as_deref().map_or_else(Vec::new, times)
+    }
+
+    /// All new events given to steps since the scheduler was built.
+    pub(crate) fn events(&self) -> Option<u64> {
+        let observed = self.0.as_deref()?;
+        let words = observed.places.iter().map(|place| &place.events);
+        // Ordering: Relaxed, as in `count_events`.
+        let each = words
+            .chain([&observed.outside_events])
+            .map(|it| it.load(Ordering::Relaxed));
+        Some(each.sum())
     }
 
     /// All measures since the scheduler was built.

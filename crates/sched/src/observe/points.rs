@@ -362,6 +362,7 @@ impl Observation {
             flight.step(id, worker, &of, each);
         }
         let place = observed.place(worker);
+        observed.count_events(place, (events + system) as u64);
         if record.has_waits() {
             observed.end_waits(record, place, events, of());
         }

@@ -107,6 +107,13 @@ pub trait ExitAction: Send + 'static {
         false
     }
 
+    /// The watcher that the action notifies, as a monitor does: for a reader from outside, by
+    /// `ProcessLook::watchers` of an observed scheduler. The reader's thread calls it at any time.
+    /// Should be short.
+    fn watcher(&self) -> Option<Watcher> {
+        None
+    }
+
     /// Whether an action for a process of another node comes behind all messages of the process to
     /// this node: see [`Remote`](crate::Remote). Otherwise it may overtake these.
     fn is_in_order(&self) -> bool {
@@ -118,6 +125,16 @@ pub trait ExitAction: Send + 'static {
     fn key(&self) -> Option<ExitKey> {
         None
     }
+}
+
+/// What is told of the end of a process: see [`ExitAction::watcher`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Watcher {
+    /// A process.
+    Process(Pid),
+    /// A thread, or code outside of any process.
+    Outside,
 }
 
 /// An action of an incarnation, whatever its own `ends_with_incarnation` returns.
@@ -155,6 +172,10 @@ impl ExitAction for OfIncarnation {
 
     fn is_watch(&self) -> bool {
         self.0.is_watch()
+    }
+
+    fn watcher(&self) -> Option<Watcher> {
+        self.0.watcher()
     }
 
     fn is_in_order(&self) -> bool {

@@ -17,6 +17,8 @@
 
 use crate::base::contain::{contain_and_report, discard};
 use crate::base::stats::Counters;
+#[cfg(feature = "observe")]
+use crate::process::exit_action::Watcher;
 use crate::process::exit_action::{ExitAction, ExitKey};
 use ganger_proc_api::{EndCall, ExitCause, Pid};
 use ganger_sync::shrink_after_burst;
@@ -346,6 +348,31 @@ impl ExitActions {
             });
             is_watch
         })
+    }
+
+    /// Calls `look` with the watchers among the first `most` actions that are not over. Returns how
+    /// many actions are left. O(`most`).
+    #[cfg(feature = "observe")]
+    pub(crate) fn each_watcher(
+        &self,
+        most: usize,
+        counters: &Counters,
+        mut look: impl FnMut(Watcher),
+    ) -> usize {
+        for (place, action) in self.actions.list.iter().take(most).enumerate() {
+            let is_removed = !self.removed.is_empty()
+                && has_key(&**action, counters, |key| {
+                    self.removed.get(key).is_some_and(|before| place < *before)
+                });
+            let mut watcher = None;
+            contain_and_report("exit action", None, counters, || {
+                watcher = action.watcher().filter(|_| !(**action).is_over());
+            });
+            if let Some(watcher) = watcher.filter(|_| !is_removed) {
+                look(watcher);
+            }
+        }
+        self.actions.list.len().saturating_sub(most)
     }
 
     /// Returns the notices to send for a process that is gone.

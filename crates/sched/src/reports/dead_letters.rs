@@ -1,6 +1,6 @@
 //! Messages that no process takes and no sender gets back.
 
-use ganger_proc_api::{Instant, Pid, SendErrorKind, Symbol};
+use ganger_proc_api::{Instant, Message, Pid, SendErrorKind, Symbol};
 
 /// A sink, notified of each message that no process takes and no sender gets back: see
 /// [`Builder::dead_letters`](crate::Builder::dead_letters).
@@ -10,6 +10,13 @@ use ganger_proc_api::{Instant, Pid, SendErrorKind, Symbol};
 pub trait DeadLetters: Send + Sync + 'static {
     /// A message is dropped.
     fn dead_letter(&self, letter: &DeadLetter);
+
+    /// A message is dropped, for a sink that looks into it: by default as
+    /// [`dead_letter`](Self::dead_letter). The message ends after the call.
+    fn dead_message(&self, letter: &DeadLetter, message: &Message) {
+        let _ = message;
+        self.dead_letter(letter);
+    }
 }
 
 /// A dropped message.

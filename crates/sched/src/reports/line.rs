@@ -34,7 +34,7 @@ impl fmt::Display for Line<'_> {
         write!(
             f,
             "ganger {host} {}ms: live={} workers={} busy={} searching={} asleep={} spares={} \
-             relieved={} global={} timers={}",
+             relieved={} ready={} global={} timers={}",
             ms(up),
             stats.live,
             stats.workers,
@@ -43,6 +43,7 @@ impl fmt::Display for Line<'_> {
             stats.sleeping,
             stats.spares,
             stats.relieved,
+            stats.ready,
             stats.global_queue,
             now.timers.pending,
         )?;
@@ -117,6 +118,7 @@ mod tests {
                 searching: 0,
                 live: 12,
                 global_queue: 3,
+                ready: 5,
                 total,
             },
             workers: vec![one, two],
@@ -136,8 +138,8 @@ mod tests {
         assert_eq!(
             line.to_string(),
             "ganger main 2007ms: live=12 workers=2 busy=1 searching=0 asleep=1 spares=1 \
-             relieved=0 global=3 timers=0 in 1007ms: turns=150 steps=300 commands=0 started=0 \
-             ended=1 failed=1 undelivered=0 steals=0 sleeps=0 blocked=0 long=0 fired=0 \
+             relieved=0 ready=5 global=3 timers=0 in 1007ms: turns=150 steps=300 commands=0 \
+             started=0 ended=1 failed=1 undelivered=0 steals=0 sleeps=0 blocked=0 long=0 fired=0 \
              turns=[ 100 50 ]"
         );
     }

@@ -7,6 +7,8 @@ use crate::probe::Cause;
 use crate::process::about::About;
 use crate::process::asked::Asked;
 use crate::process::exit_action::ExitAction;
+#[cfg(feature = "observe")]
+use crate::process::exit_action::Watcher;
 use crate::process::exit_actions::{ExitActions, ExitRequest};
 use crate::process::exit_signal::ExitSignal;
 use crate::process::outstanding::{Outstanding, Taken, Tickets};
@@ -254,6 +256,19 @@ impl Core {
         let taken = actions.map(|it| it.take_of_incarnation(counters));
         self.forget_exit_actions();
         taken.unwrap_or_default()
+    }
+
+    /// As [`ExitActions::each_watcher`].
+    #[cfg(feature = "observe")]
+    pub(crate) fn each_watcher(
+        &self,
+        most: usize,
+        counters: &Counters,
+        look: impl FnMut(Watcher),
+    ) -> usize {
+        let aside = self.aside.as_ref();
+        let actions = aside.and_then(|aside| aside.exit_actions.as_ref());
+        actions.map_or(0, |it| it.each_watcher(most, counters, look))
     }
 
     /// Lets the exit actions count `events` events.

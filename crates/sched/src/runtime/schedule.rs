@@ -194,6 +194,18 @@ impl Shared {
         self.queues.is_any_queued() || others.any(|(it, deque)| it != worker && !deque.is_empty())
     }
 
+    /// The processes in all queues, each counted at a moment of its own.
+    pub(crate) fn ready(&self) -> usize {
+        let crate::runtime::queues::Queues {
+            global,
+            urgent,
+            arrivals,
+            ..
+        } = &self.queues;
+        let deques = self.stealers().iter().map(Stealer::len);
+        deques.sum::<usize>() + global.len() + urgent.len() + arrivals.len()
+    }
+
     /// Whether something is queued anywhere.
     pub(crate) fn has_work(&self) -> bool {
         self.queues.is_any_queued() || self.stealers().iter().any(|stealer| !stealer.is_empty())

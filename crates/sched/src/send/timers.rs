@@ -129,13 +129,12 @@ fn send_held(shared: &Arc<Shared>, target: Pid, ticket: Ticket) -> bool {
     let Envelope { target, message } = &*error.envelope;
     let reason = DeadReason::of_late(&error.kind);
     let at = Instant::from_nanos(shared.now());
-    shared.tell_of_dead_letter(&DeadLetter::new(
-        reason,
-        message.source,
-        *target,
-        message.topic,
-        at,
-    ));
+    let letter = DeadLetter::new(reason, message.source, *target, message.topic, at);
+    if let Some(sink) = &shared.config.dead_letters {
+        contain_and_report("dead letter", letter.target, shared.own_counters(), || {
+            sink.dead_message(&letter, message);
+        });
+    }
     false
 }
 

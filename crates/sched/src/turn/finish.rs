@@ -113,7 +113,7 @@ fn tell_of_dead(items: &Batch<Item>, task: &Task, counters: &Counters) {
             at,
         );
         contain_and_report("dead letter", task.pid(), counters, || {
-            sink.dead_letter(&letter);
+            sink.dead_message(&letter, message);
         });
     }
 }

@@ -3,7 +3,7 @@
 use crate::child::{ChildRef, ChildSpec};
 use ganger_proc_api::{ExitCause, ExitNotice, Pid, Reply, Tag, Withdrawal};
 use ganger_sched::internal::here;
-use ganger_sched::{Address, ExitAction, Handle, Instant, SystemEvent};
+use ganger_sched::{Address, ExitAction, Handle, Instant, SystemEvent, Watcher};
 use std::fmt;
 use std::time::Duration;
 
@@ -49,6 +49,10 @@ impl ExitAction for Watching {
 
     fn is_watch(&self) -> bool {
         true
+    }
+
+    fn watcher(&self) -> Option<Watcher> {
+        Some(Watcher::Process(self.watcher.pid()))
     }
 
     fn is_over(&self) -> bool {

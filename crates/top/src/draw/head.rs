@@ -134,12 +134,16 @@ fn threads(pulse: &Pulse, theme: Theme) -> Line<'static> {
 
 fn rates(app: &App, pulse: &Pulse, theme: Theme) -> Line<'static> {
     let mut words = Words::new(theme);
-    let messages = app.rows.messages().map(|(number, is_all)| {
+    let counted = pulse.rates.as_ref().and_then(|it| it.messages);
+    // An older program does not say: the listed processes do, as far as they are listed.
+    let listed = || {
+        let (number, is_all) = app.rows.messages()?;
         let sign = if is_all { "" } else { "≥ " };
-        format!("{sign}{}", rate(number))
-    });
+        Some(format!("{sign}{}", rate(number)))
+    };
+    let messages = counted.map(rate).or_else(listed);
     words.pair("live", count(pulse.live));
-    words.pair("queued", count(pulse.queued));
+    words.pair("ready", count(pulse.ready_now));
     words.pair("steps", each(pulse, |it| it.steps));
     words.pair(
         "messages",

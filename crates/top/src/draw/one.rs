@@ -77,9 +77,23 @@ pub(super) fn lines(app: &App, theme: Theme) -> Vec<Line<'static>> {
             format!("{name} (tag {}) since {since}", wait.tag),
         );
     }
-    if let (Some(monitors), Some(watched_by)) = (process.monitors, process.watched_by) {
-        let (monitors, watched_by) = (count(monitors), count(watched_by));
-        lines.add("monitors", format!("{monitors}, watched by {watched_by}"));
+    let number = |it: Option<u64>| it.map_or_else(|| "not known".to_owned(), count);
+    let (monitors, watched_by) = (number(process.monitors), number(process.watched_by));
+    lines.add("monitors", format!("{monitors}, watched by {watched_by}"));
+    for watched in &process.monitored {
+        lines.add("monitor of", watched);
+    }
+    for watcher in &process.watchers {
+        lines.add("watched by", watcher);
+    }
+    if let Some(restarts) = process.restarts {
+        let cause = process.last_cause.as_deref();
+        let cause = cause.map(|it| format!(", the last time: {it}"));
+        let cause = cause.unwrap_or_default();
+        lines.add("restarted", format!("{} times{cause}", count(restarts)));
+    }
+    if let Some(bytes) = process.bytes {
+        lines.add("bytes", count(bytes));
     }
     for link in &process.links {
         lines.add("linked to", link);

@@ -133,7 +133,7 @@ fn the_head_and_the_table_fit_both_screens() {
         "ganger-top demo  scheduler shop (1 of 2)  node berlin  up 67 s",
         "workers 4  busy ",
         "asleep 2  searching 1  spares 1",
-        "live 42  queued ",
+        "live 42  ready ",
         "messages ",
         "(340 wait)",
         "ready to run p50 1.2 µs p99 ",
@@ -189,7 +189,7 @@ fn each_view_has_its_key_and_its_content() {
     ]);
     stage.shows(&["long step", "computes still in run: shop::Report"]);
     stage.press(KeyCode::Char('l'));
-    stage.shows(&["Dead letters 20", "ended", "Update"]);
+    stage.shows(&["Dead letters 20", "ended", "Update mail "]);
     stage.press(KeyCode::Char('p'));
     stage.shows(&["Processes 42 of 42"]);
     stage.press(KeyCode::Char('?'));
@@ -289,7 +289,10 @@ fn a_single_process_shows_all_of_it() {
     ]);
     stage.shows(&[
         "its mailbox grows",
-        "watched by",
+        "watched by 2",
+        "monitor of",
+        "restarted    3 times, the last time: failed: no stock",
+        "bytes        440",
         "linked to",
         "/s now",
         "longest step",

@@ -244,6 +244,16 @@ fn long_step(app: &App, step: &LongStep) -> Vec<Cell> {
     ]
 }
 
+/// The topic, and the message by its `Show`, or its type.
+fn letter_text(letter: &ganger_observe::api::Letter) -> String {
+    let message = letter.message.as_deref().map(short_type);
+    let text = letter.text.as_deref().or(message.as_deref());
+    let topic = short_type(&letter.topic);
+    let parts = [&*topic, text.unwrap_or_default()];
+    let parts: Vec<_> = parts.into_iter().filter(|it| !it.is_empty()).collect();
+    parts.join(" ")
+}
+
 pub(super) const LETTERS: [Column; 5] = [
     Column::right("AGO", 7),
     Column::left("REASON", 12),
@@ -264,6 +274,6 @@ pub(super) fn letter(app: &App, place: usize) -> Vec<Cell> {
         Cell::plain(&letter.reason),
         Cell::plain(short_pid(app, &letter.target)),
         Cell::plain(source.as_deref().unwrap_or("-")),
-        Cell::plain(short_type(&letter.topic)),
+        Cell::plain(letter_text(letter)),
     ]
 }

@@ -14,6 +14,8 @@ pub(crate) struct Pulse {
     pub(crate) uptime_ns: u64,
     pub(crate) observes: String,
     pub(crate) live: u64,
+    /// In all queues.
+    pub(crate) ready_now: u64,
     /// In the global queue.
     pub(crate) queued: u64,
     pub(crate) workers: u64,
@@ -44,6 +46,8 @@ pub(crate) struct Pulse {
 pub(crate) struct Rates {
     pub(crate) turns: f64,
     pub(crate) steps: f64,
+    /// None without counts.
+    pub(crate) messages: Option<f64>,
     pub(crate) timers: f64,
     pub(crate) letters: f64,
     pub(crate) started: f64,
@@ -78,6 +82,7 @@ impl Pulse {
             uptime_ns: now.uptime_ns,
             observes: now.observes.clone(),
             live: now.live,
+            ready_now: now.ready,
             queued: now.global_queue,
             workers: now.threads.workers,
             spares: now.threads.spares,
@@ -119,6 +124,8 @@ impl Rates {
         Self {
             turns: rate(|it| it.total.turns),
             steps: rate(|it| it.total.steps),
+            messages: (now.events.zip(before.events))
+                .map(|(now, before)| now.saturating_sub(before) as f64 / seconds),
             timers: rate(|it| it.timers.fired),
             letters: rate(|it| it.total.undelivered + it.timers.refused),
             started: rate(|it| it.total.started),
@@ -155,6 +162,7 @@ mod tests {
         now.uptime_ns += 2_000_000_000;
         now.total.steps += 5_000;
         now.total.panicked += 1;
+        now.events = before.events.map(|it| it + 500);
         now.timers.refused += 4;
         now.worker_times[0].busy_ns += 1_000_000_000;
         let buckets = &mut now.distributions.as_mut().unwrap().step.buckets;
@@ -167,6 +175,7 @@ mod tests {
             (rates.steps, rates.failed, rates.letters),
             (2_500.0, 0.5, 2.0)
         );
+        assert_eq!(rates.messages, Some(250.0));
         assert_eq!(pulse.busy, [0.5, 0.0, 0.0, 0.0]);
         let quantiles = pulse.step.unwrap();
         assert_eq!((quantiles.p50_ns, quantiles.p99_ns), (low, high));

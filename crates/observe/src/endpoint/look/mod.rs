@@ -9,36 +9,18 @@ mod measured;
 mod one;
 
 pub(super) use list::{List, Live, Seen};
+pub(super) use one::single;
 
 use super::observed::Shown;
 use crate::api::{
-    Letter, Letters, LongStep, Process, Scheduler, SchedulerLetters, Snapshot, Threads, Timers,
-    VERSION,
+    Letter, Letters, LongStep, Scheduler, SchedulerLetters, Snapshot, Threads, Timers, VERSION,
 };
-use crate::letters;
+use crate::letters::{self, KeptLetter};
 use crate::metrics::{self, Families};
 use crate::observer::Observer;
-use children::Names;
-use ganger_link::links_of;
-use ganger_proc_api::Pid;
 use ganger_sched::{DeadReason, LongStepKind};
 use measured::{distributions, worker_times};
-use std::collections::HashSet;
 use std::time::Duration;
-
-/// A single process, with its links.
-pub(super) fn single(scheduler: &Shown, pid: Pid) -> Option<Process> {
-    let handle = &scheduler.handle;
-    let mut process = handle.look_at(pid, |it| one::process(scheduler.number, it))?;
-    let key = (scheduler.number, pid);
-    let names = Names::of(&HashSet::from([key]), std::slice::from_ref(scheduler));
-    names.add_to(key, &mut process);
-    let links = links_of(handle, pid);
-    Some(Process {
-        links: links.iter().map(ToString::to_string).collect(),
-        ..process
-    })
-}
 
 pub(super) fn snapshot(schedulers: &[Shown], sequence: u64, actions: &[String]) -> Snapshot {
     Snapshot {
@@ -62,6 +44,8 @@ fn scheduler(shown: &Shown) -> Scheduler {
         uptime_ns: handle.now().as_nanos(),
         live: count(stats.live),
         global_queue: count(stats.global_queue),
+        ready: count(stats.ready),
+        events: handle.events(),
         threads: Threads {
             workers: count(stats.workers),
             spares: count(stats.spares),
@@ -134,7 +118,12 @@ pub(super) fn letters(schedulers: &[Shown]) -> Letters {
     }
 }
 
-fn letter(letter: &ganger_sched::DeadLetter) -> Letter {
+fn letter(kept: &KeptLetter) -> Letter {
+    let KeptLetter {
+        letter,
+        type_name,
+        text,
+    } = kept;
     let reason = match letter.reason {
         DeadReason::Ended => "ended",
         DeadReason::LateEnded => "late_ended",
@@ -147,6 +136,8 @@ fn letter(letter: &ganger_sched::DeadLetter) -> Letter {
         target: letter.target.to_string(),
         topic: letter.topic.to_string(),
         at_ns: letter.at.as_nanos(),
+        message: type_name.map(str::to_owned),
+        text: text.clone(),
     }
 }
 

@@ -1,6 +1,8 @@
 //! Windows in the simulation, where they pass in virtual time.
 
 use super::*;
+use crate::api::{self, Processes};
+use ganger_proc_api::Message;
 use ganger_sched::{Address, ProcessHandle, Scheduler};
 use ganger_sim::{Rt, Sim};
 
@@ -57,6 +59,27 @@ fn client(
     client.unwrap()
 }
 
+/// A client of a window by the growth of mailboxes, whose result is the first value of the list.
+fn growth(rt: &Rt<'_>, windows: &Address<Ask>, window: Duration) -> ProcessHandle {
+    let windows = windows.clone();
+    let client = rt.spawn(async move |cx: Cx| {
+        let query = ProcessesQuery {
+            by: By::Growth,
+            window: Some(window),
+            ..ProcessesQuery::default()
+        };
+        let question = windows.call(move |reply| Ask {
+            query,
+            window,
+            reply,
+        });
+        let answer = cx.ask(question).await?.map_err(|_| "it is refused")?;
+        let list: Processes = api::from_json(&answer)?;
+        Ok(list.processes[0].value)
+    });
+    client.unwrap()
+}
+
 fn status(rt: &Rt<'_>, client: ProcessHandle) -> Option<u16> {
     rt.wait(client).take::<Option<u16>>().unwrap()
 }
@@ -90,9 +113,10 @@ fn a_window_over_the_limit_is_refused_until_clients_go() {
     let scheduler = counted();
     Sim::new(0).check_seeds(10, |rt| {
         let windows = begin(rt, &[&scheduler]);
-        // One is in its window, and the others wait.
-        let first = client(rt, &windows, LONG, SOON);
-        rt.run_for(ms(1));
+        // The first are in their windows, and the others wait.
+        let begin = |it| client(rt, &windows, LONG - ms(100 + it), SOON);
+        let first: Vec<_> = (0..=TABLES as u64).map(begin).collect();
+        rt.run_for(ms(500));
         let wait = |it| client(rt, &windows, LONG - ms(1 + it), SOON);
         let all: Vec<_> = (0..WINDOWS as u64).map(wait).collect();
         rt.run_for(ms(500));
@@ -103,7 +127,7 @@ fn a_window_over_the_limit_is_refused_until_clients_go() {
         // The window of another client is no more of them.
         let same = client(rt, &windows, LONG - ms(1), ms(500));
         assert_eq!(status(rt, same), None);
-        for gone in all.into_iter().chain([first]) {
+        for gone in all.into_iter().chain(first) {
             assert_eq!(status(rt, gone), None);
         }
         let next = client(rt, &windows, ms(10), SOON);
@@ -120,19 +144,15 @@ fn endpoints_with_the_same_schedulers_do_not_block_each_other() {
         let other = begin(rt, &[&second, &first]);
         for last in [&first, &second] {
             let held = last.try_marks().unwrap();
-            // A client that goes takes its window with it.
-            let gone = client(rt, &one, ms(2), ms(50));
             let both = [&one, &other].map(|it| client(rt, it, ms(1), SOON));
-            assert_eq!(status(rt, gone), None);
-            rt.run_for(ms(100));
+            for client in both {
+                assert_eq!(status(rt, client), Some(200));
+            }
             for scheduler in [&first, &second] {
                 let is_held = scheduler.number() == last.number();
                 assert_eq!(scheduler.try_marks().is_none(), is_held);
             }
             drop(held);
-            for client in both {
-                assert_eq!(status(rt, client), Some(200));
-            }
             // Behind their rests.
             rt.run_for(SOON);
         }
@@ -157,5 +177,35 @@ fn a_window_keeps_no_memory_of_a_dropped_scheduler() {
         assert_eq!(status(rt, client), Some(200));
         rt.run_for(SOON);
         assert!(stays.try_marks().is_some());
+    });
+}
+
+// pins: V11
+#[test]
+fn windows_overlap_and_each_counts_from_its_own_begin() {
+    let scheduler = counted();
+    let idle = || ganger_proc_api::process_fn(|_, _, _| Ok(()));
+    let process = scheduler.submit(idle(), "idle", ()).unwrap();
+    let send = |n: u64| (0..n).for_each(|_| process.send(Message::new("n", ())).unwrap());
+    Sim::new(0).check_seeds(10, |rt| {
+        // One has the marks, and the others have tables.
+        let windows = begin(rt, &[&scheduler]);
+        let whole = growth(rt, &windows, LONG);
+        rt.run_for(ms(500));
+        send(3);
+        let [short, long] = [ms(700), ms(800)].map(|it| growth(rt, &windows, it));
+        rt.run_for(ms(500));
+        send(2);
+        let value = |client| rt.wait(client).take::<Option<u64>>().unwrap();
+        assert_eq!((value(short), value(long)), (Some(2), Some(2)));
+        assert!(rt.now() < SOON);
+        // A process that has begun meanwhile counts from zero.
+        let later = scheduler.submit(idle(), "idle", ()).unwrap();
+        (0..4).for_each(|_| later.send(Message::new("n", ())).unwrap());
+        let next = growth(rt, &windows, ms(100));
+        assert_eq!(value(next), Some(0));
+        assert_eq!(value(whole), Some(5));
+        drop(later);
+        rt.run_for(SOON);
     });
 }

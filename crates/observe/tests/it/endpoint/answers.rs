@@ -2,11 +2,12 @@
 
 use super::support::{ask, connect, get, read, until};
 use ganger_observe::api::{Letters, Process, Processes, Snapshot, State};
-use ganger_observe::{keep_letters, serve};
-use ganger_proc_api::{Message, process_fn};
+use ganger_observe::{KeepLetters, Show, keep_letters, serve};
+use ganger_proc_api::{Envelope, Message, Pid, process_fn};
 use ganger_sched::{ContextExt as _, Observe, Scheduler};
 use ganger_supervise::Supervisor;
 use ganger_task::Cx;
+use std::fmt;
 use std::io::Write;
 use std::time::Duration;
 
@@ -240,6 +241,74 @@ fn dead_letters_are_shown_without_their_payloads() {
     };
     assert_eq!((&*letter.reason, &*letter.topic), ("ended", "hello"));
     assert_eq!(letter.target, pid.to_string());
+}
+
+struct Order {
+    number: u64,
+    card: &'static str,
+}
+
+impl Show for Order {
+    fn show(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        assert_ne!(self.number, 13, "no such order, {}", self.number);
+        write!(f, "order {}", self.number)
+    }
+}
+
+// pins: V20
+#[test]
+fn dead_letters_show_the_messages_whose_types_say_how() {
+    let keep = KeepLetters::new().show::<Order>();
+    let scheduler = keep.on(Scheduler::builder()).build().unwrap();
+    let endpoint = serve("127.0.0.1:0").scheduler(&scheduler).start().unwrap();
+    let process = scheduler.spawn(process_fn(|_, _, _| Ok(()))).unwrap();
+    let card = "a secret of the sender";
+    for number in [7, 13] {
+        process.send(Message::of(Order { number, card })).unwrap();
+    }
+    process.send(Message::of(card)).unwrap();
+    // A message that comes late.
+    let gone = Pid::new(scheduler.host_name(), 1 << 40);
+    let late = Message::of(Order { number: 8, card });
+    let late = Envelope {
+        target: gone,
+        message: late,
+    };
+    let timer = scheduler.send_after(Duration::from_millis(1), late);
+    scheduler.terminate(process.pid()).unwrap();
+    scheduler.start().unwrap();
+    process.wait();
+    until("the late one is dropped", || {
+        scheduler.timers().stats().refused == 1
+    });
+    drop(timer);
+    let answer = || get(&endpoint, "/api/v1/letters");
+    let letters = || {
+        answer()
+            .json::<Letters>()
+            .schedulers
+            .remove(0)
+            .last
+            .unwrap()
+    };
+    until("all are kept", || letters().len() == 4);
+    assert!(!answer().body.contains("secret"));
+    let mut texts: Vec<_> = letters()
+        .into_iter()
+        .map(|it| (it.text, it.message))
+        .collect();
+    texts.sort();
+    let order = Some(std::any::type_name::<Order>().to_owned());
+    let panicked = texts[1].0.as_deref().unwrap();
+    assert!(
+        panicked.starts_with("(its Show has panicked: "),
+        "{panicked}"
+    );
+    assert!(panicked.contains("no such order, 13"), "{panicked}");
+    assert_eq!(texts[0], (None, Some("&str".to_owned())));
+    assert_eq!(texts[1].1, order);
+    assert_eq!(texts[2], (Some("order 7".to_owned()), order.clone()));
+    assert_eq!(texts[3], (Some("order 8".to_owned()), order));
 }
 
 // pins: V1

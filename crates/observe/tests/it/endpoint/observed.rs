@@ -94,6 +94,8 @@ fn a_process_has_its_counts_waits_label_and_links() {
         panic!("{all:?}");
     };
     assert_eq!(one.links, std::slice::from_ref(&peer.pid));
+    assert_eq!((one.watched_by, one.monitors), (Some(0), Some(0)));
+    assert!(one.bytes > Some(200) && one.restarts.is_none());
     assert_eq!(peer.label.as_deref(), Some("tenant-7"));
     assert_eq!(peer.parent.as_ref(), Some(&one.pid));
     assert_eq!(peer.value, peer.counts.as_ref().map(|it| it.waiting));

@@ -124,6 +124,11 @@ fn values_are_those_of_the_scheduler() {
     }
     assert_eq!(get("ganger_process_limit", &[]), 1_000.0);
     assert_eq!(get("ganger_worker_limit", &[]), 2.0);
+    assert_eq!(
+        get("ganger_message_taken_total", &[]),
+        float(scheduler.events().unwrap())
+    );
+    assert_eq!(get("ganger_queue_ready", &[]), 0.0);
     for (worker, times) in scheduler.worker_times().into_iter().enumerate() {
         let busy = get(
             "ganger_worker_busy_seconds_total",

@@ -66,6 +66,7 @@ fn without_observation_there_is_nothing_to_see_and_nothing_to_turn_on() {
         assert_eq!(it.label(), None);
     });
     assert_eq!(scheduler.observes(), Observe::Off);
+    assert_eq!(scheduler.events(), None);
     assert!(scheduler.worker_times().is_empty() && scheduler.distributions().is_none());
     let NotAllowed { level, most, .. } = scheduler.set_observe(Observe::Counts).unwrap_err();
     assert_eq!((level, most), (Observe::Counts, Observe::Off));
@@ -127,6 +128,7 @@ fn turns_steps_and_events_are_counted_one_by_one() {
     });
     until("it waits", || idle(takes.pid()));
     assert_eq!(counts(&scheduler, takes.pid()).events, 11);
+    assert_eq!(scheduler.events(), Some(21));
 }
 
 // pins: V5

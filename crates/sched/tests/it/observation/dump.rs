@@ -97,6 +97,7 @@ fn a_dump_says_who_runs_what_and_what_waits_for_whom() {
     let cancelled = of(&dump, "asks");
     assert!(cancelled.info.is_cancelled && cancelled.has_mail);
     assert_eq!((dump.urgent_queue, dump.stats.global_queue), (1, 2));
+    assert_eq!(dump.stats.ready, 3);
     assert_eq!(dump.stats.live, dump.processes.len());
 
     let text = dump.to_string();

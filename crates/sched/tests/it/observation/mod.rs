@@ -9,3 +9,5 @@ mod inspect;
 mod suspend;
 #[cfg(feature = "observe")]
 mod traced;
+#[cfg(feature = "observe")]
+mod watched;

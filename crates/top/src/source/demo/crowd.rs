@@ -271,7 +271,12 @@ fn member(
         waits: work.wait.map(wait).into_iter().collect(),
         links: Vec::new(),
         monitors: None,
+        monitored: Vec::new(),
         watched_by: None,
+        watchers: Vec::new(),
+        restarts: None,
+        last_cause: None,
+        bytes: None,
     };
     Member {
         scheduler,
@@ -286,7 +291,12 @@ pub(super) fn with_links(process: Process) -> Process {
     Process {
         links: process.parent.clone().into_iter().collect(),
         monitors: Some(1),
+        monitored: vec![pid(process.scheduler, 1)],
         watched_by: Some(2),
+        watchers: process.parent.clone().into_iter().collect(),
+        restarts: Some(3),
+        last_cause: Some("failed: no stock".to_owned()),
+        bytes: Some(440),
         ..process
     }
 }

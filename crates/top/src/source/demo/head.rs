@@ -24,6 +24,7 @@ pub(super) fn snapshot(now: f64) -> Snapshot {
         alarms: Vec::new(),
         long_steps: Vec::new(),
         observes: "off".to_owned(),
+        events: None,
         ..scheduler(now, live(2))
     };
     Snapshot {
@@ -59,6 +60,8 @@ fn scheduler(now: f64, live: u64) -> Scheduler {
         uptime_ns: nanos(now),
         live,
         global_queue: whole(now * 7.0) % 5,
+        ready: 2 + whole(now * 7.0) % 5,
+        events: Some(sum(6_100.0, now, 4)),
         threads: Threads {
             workers: 4,
             spares: 1,

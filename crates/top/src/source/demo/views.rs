@@ -146,6 +146,8 @@ pub(super) fn letters(now: f64) -> Letters {
         target: pid(1, 5_000 + number),
         topic: "web::Update".to_owned(),
         at_ns: nanos(number as f64 / 2.0),
+        message: Some("shop::Mail".to_owned()),
+        text: Some(format!("mail {number}")),
     };
     let newest = whole((now * 2.0).floor()).saturating_sub(20);
     let shop = SchedulerLetters {

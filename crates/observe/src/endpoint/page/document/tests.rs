@@ -273,6 +273,7 @@ fn answers() -> Vec<Value> {
         written::<Snapshot>(json!({"version": 1, "sequence": 1, "schedulers": [{
             "number": 1, "host": "", "node": null, "is_started": true, "is_stopping": false,
             "time_to_stop_ns": null, "uptime_ns": 1, "live": 1, "global_queue": 1,
+            "ready": 1, "events": null,
             "threads": {
                 "workers": 1, "spares": 1, "relieved": 1, "sleeping": 1, "searching": 1
             },
@@ -320,7 +321,7 @@ fn answers() -> Vec<Value> {
         written::<Letters>(json!({"version": 1, "schedulers": [{
             "scheduler": 1, "host": "", "undelivered": 1, "refused": 1,
             "last": [{
-                "reason": "", "source": null, "target": "", "topic": "", "at_ns": 1
+                "reason": "", "source": null, "target": "", "topic": "", "at_ns": 1, "text": null
             }]
         }]})),
         written::<Sockets>(json!({"version": 1, "open": 1, "driven": [1], "sockets": [{
@@ -341,22 +342,23 @@ fn written<T: DeserializeOwned + Serialize>(answer: Value) -> Value {
 const OWN: &str = "\
     abort abs across act activeElement add addEventListener ago altKey answer any append \
     appendChild assign at axes background beginPath below blob body busy busyShare buttons by \
-    canvas ceil cell children class classList className clear clearRect click clientWidth close \
-    closest colour column columns commandRate confirm contains createElement createElementNS \
-    createObjectURL ctrlKey data dataset decades delete depth devicePixelRatio dim disabled \
-    documentElement down draw element end enter entries EventSource exec failures fillRect \
-    fillStyle fillText filter find findIndex first firstChild flat flatMap floor focus font \
-    forEach format frame from fromEntries get getContext getElementById getPropertyValue \
-    globalAlpha has hash head headers height hidden history hover idle includes indexOf info \
-    insertBefore isBad isBusy isFolded isHere isLog isNaN join json keep kept key keys lastChild \
-    later legend length line lineJoin lines lineTo lineWidth listen localeCompare log log10 log2 \
-    lose map max maxWidth message metaKey min minWidth move moveTo newest next nextElementSibling \
-    nextSibling nothing now of offsetX ok paddingLeft parse path patience period point points \
-    prepend preventDefault previous previousElementSibling process push querySelectorAll question \
-    queue rate rates ready50 ready99 reduce remove removeAttribute replace replaceChildren \
-    replaceState reverse revokeObjectURL round row rows run said scrollIntoView see seen series \
-    set setAttribute setTransform shape shares shift showModal shown signal silences since size \
-    slice some sort sortedBy split sqrt start startsWith status step50 step99 stepRate stop stream \
-    streamAt stroke strokeStyle style tab tabIndex take tell textAlign textBaseline textContent \
-    texts timeout timerRate title to toFixed toggle toLocaleString trim values visibility when \
-    width";
+    canvas ceil cell cells children class classList className clear clearRect click clientWidth \
+    close closest colour column columns commandRate confirm contains createElement \
+    createElementNS createObjectURL ctrlKey data dataset decades delete depth devicePixelRatio \
+    dim disabled documentElement down draw element end enter entries EventSource exec failures \
+    fill fillRect fillStyle fillText filter find findIndex first firstChild flat flatMap floor \
+    focus font forEach format frame free from fromEntries get getContext getElementById \
+    getPropertyValue globalAlpha has hash head headers height hidden history hover idle includes \
+    indexOf info insertBefore IntersectionObserver isBad isBusy isFolded isHere isIntersecting \
+    isLog isNaN isNear isStale join json keep kept key keys lastChild later legend length line \
+    lineJoin lines lineTo lineWidth listen localeCompare log log10 log2 lose make map max \
+    maxWidth message messageRate metaKey min minWidth move moveTo near newest next \
+    nextElementSibling nextSibling nothing now observe of offsetX ok paddingLeft parse path \
+    patience period point points prepend preventDefault previous previousElementSibling process \
+    push querySelectorAll question queue rate rates ready50 ready99 reduce remove removeAttribute \
+    replace replaceChildren replaceState reverse revokeObjectURL rootMargin round row rows run \
+    said scrollIntoView see seen series set setAttribute setTransform shape shares shift \
+    showModal shown signal silences since size slice some sort sortedBy split sqrt start \
+    startsWith status step50 step99 stepRate stop stream streamAt stroke strokeStyle style tab \
+    tabIndex take target tell textAlign textBaseline textContent texts timeout timerRate title to \
+    toFixed toggle toLocaleString trim unobserve values visibility watch when width";

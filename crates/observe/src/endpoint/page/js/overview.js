@@ -5,14 +5,15 @@ function overview() {
   const line = (name, colour, of) => ({ name, colour, of });
   const charts = [
     new LineChart("Steps a second", [line("steps", "first", (it) => it.stepRate)], rate),
-    new LineChart("Commands and timers a second", [
+    new LineChart("Messages, commands and timers a second", [
+      line("messages", "third", (it) => it.messageRate),
       line("commands", "first", (it) => it.commandRate),
       line("timers", "second", (it) => it.timerRate),
     ], rate),
     new LineChart("Workers busy", [line("busy", "first", (it) => it.busyShare)], percent),
     new LineChart("Processes", [
       line("live", "first", (it) => it.live),
-      line("in the global queue", "second", (it) => it.queue),
+      line("ready", "second", (it) => it.queue),
     ], count),
     new LineChart("Ready to run, of the last 5 s", [
       line("p50", "first", (it) => it.ready50),

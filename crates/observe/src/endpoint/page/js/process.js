@@ -28,6 +28,10 @@ function oneProcess() {
       putChildren(cell, ...value.children);
     }
   };
+  const watching = (number, all, of) => ({
+    key: `${number} ${all.join(" ")}`,
+    children: [`${count(number)} `, ...all.flatMap((pid) => [pidLink(pid, of), " "])],
+  });
   const pids = (all, of) => ({
     key: all.join(" ") || "none",
     children: all.length ? all.flatMap((pid) => [pidLink(pid, of), " "]) : ["none"],
@@ -73,8 +77,12 @@ function oneProcess() {
       const parent = it.parent ? [pidLink(it.parent, it.scheduler), " · "] : ["none · "];
       fact("Parent", { key: it.parent ?? "none", children: [...parent, children] });
       fact("Links", pids(it.links, it.scheduler));
-      fact("Monitors", count(it.monitors));
-      fact("Watched by", count(it.watched_by));
+      fact("Monitors", watching(it.monitors, it.monitored ?? [], it.scheduler));
+      fact("Watched by", watching(it.watched_by, it.watchers ?? [], it.scheduler));
+      if (it.restarts !== null && it.restarts !== undefined) {
+        fact("Restarts by its supervisor", `${count(it.restarts)}${it.last_cause ? `, the last time: ${it.last_cause}` : ""}`);
+      }
+      fact("Bytes, without what it points to", count(it.bytes));
       spark(line, series);
       waits.draw(it.waits);
       actions.draw(it);

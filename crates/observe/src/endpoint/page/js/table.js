@@ -1,5 +1,10 @@
 // A table that keeps its rows: a redraw changes the cells that differ, so that focus, selection and
 // place stay.
+//
+// 1. A row of a value that has gone becomes the row of a new one, unless it has the focus: where all
+//    values of a list change, no element is made.
+// 2. A row far from the screen keeps its value, and is drawn when it comes near. The first draw of a
+//    row is of all its cells, so that its height is right.
 
 /**
  * A column has a title, a class, whether it sorts (`by`), and `cell(value, cell)`, which returns a
@@ -20,6 +25,29 @@ class Table {
     const table = make("table", {}, make("thead", {}, this.head), this.body);
     this.frame = make("div", { class: "scroll" }, table);
     this.element = make("div", {}, this.frame, this.nothing);
+    const near = (changes) => changes.forEach((it) => this.near(it.target, it.isIntersecting));
+    this.watch = new IntersectionObserver(near, { rootMargin: "50%" });
+  }
+
+  /** A row comes near the screen, or leaves it. */
+  near(element, isNear) {
+    const row = this.rows.get(element.dataset.key);
+    if (!row) return;
+    row.isNear = isNear;
+    if (isNear && row.isStale) this.fill(row);
+  }
+
+  /** Draws the value of a row. */
+  fill(row) {
+    row.isStale = false;
+    const { element, value } = row;
+    const shown = value.className ?? "";
+    if (element.className !== shown) element.className = shown;
+    this.columns.forEach((column, at) => {
+      const cell = row.cells[at];
+      const text = column.cell(value, cell);
+      if (typeof text === "string") put(cell, text);
+    });
   }
 
   /** Shows by which column the values are sorted, and how. */
@@ -33,25 +61,21 @@ class Table {
 
   draw(values) {
     const focused = this.body.contains(document.activeElement) ? document.activeElement : null;
-    const seen = new Set();
+    const seen = new Map(values.map((it) => [this.key(it), it]));
+    const free = [...this.rows.values()].filter((row) => !seen.has(row.element.dataset.key)
+      && !row.element.contains(focused)).reverse();
     let next = this.body.firstChild;
-    for (const value of values) {
-      const key = this.key(value);
-      if (seen.has(key)) continue;
-      seen.add(key);
-      const row = this.rows.get(key) ?? this.add(key);
+    for (const [key, value] of seen) {
+      const row = this.rows.get(key) ?? this.add(key, free.pop());
       row.value = value;
-      row.element.className = value.className ?? "";
-      this.columns.forEach((column, at) => {
-        const cell = row.element.children[at];
-        const text = column.cell(value, cell);
-        if (typeof text === "string") put(cell, text);
-      });
+      if (row.isNear) this.fill(row);
+      else row.isStale = true;
       if (row.element === next) next = next.nextSibling;
       else this.body.insertBefore(row.element, next);
     }
     for (const [key, row] of this.rows) {
       if (!seen.has(key)) {
+        this.watch.unobserve(row.element);
         row.element.remove();
         this.rows.delete(key);
       }
@@ -64,16 +88,26 @@ class Table {
     }
   }
 
-  add(key) {
-    const row = { element: make("tr", { tabindex: this.open ? "0" : null }), value: null };
-    for (const column of this.columns) row.element.append(make("td", { class: column.class }));
+  /** The row of a new value: another's that has gone, or a new one. */
+  add(key, free) {
+    const row = free ?? this.make();
+    this.rows.delete(row.element.dataset.key);
+    row.element.dataset.key = key;
+    this.rows.set(key, row);
+    return row;
+  }
+
+  make() {
+    const element = make("tr", { tabindex: this.open ? "0" : null });
+    const cells = this.columns.map((column) => make("td", { class: column.class }));
+    element.append(...cells);
+    const row = { element, cells, value: null, isNear: true, isStale: false };
     if (this.open) {
-      row.element.addEventListener("click", (event) => {
+      element.addEventListener("click", (event) => {
         if (!event.target.closest("a, button") && !String(getSelection())) this.open(row.value);
       });
     }
-    row.element.dataset.key = key;
-    this.rows.set(key, row);
+    this.watch.observe(element);
     return row;
   }
 

@@ -146,6 +146,7 @@ function letters() {
     { title: "For", class: "pid", cell: (it) => it.target },
     { title: "From", class: "pid wide", cell: (it) => it.source ?? "unknown" },
     { title: "Topic", class: "wide", cell: (it) => it.topic },
+    { title: "Message", class: "name", cell: messageCell },
   ], { key: (it) => it.key, empty: "No dead letter is kept." });
   return {
     element: make("div", {}, note, table.element),
@@ -168,6 +169,11 @@ function letters() {
     },
     refused: (error) => put(note, error.message),
   };
+}
+
+function messageCell(letter, cell) {
+  cell.title = letter.message ?? "";
+  return letter.text ?? (letter.message ? shortType(letter.message) : "");
 }
 
 const SOCKETS = {
