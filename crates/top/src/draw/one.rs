@@ -59,7 +59,12 @@ pub(super) fn lines(app: &App, theme: Theme) -> Vec<Line<'static>> {
     lines.add("parent", or_none(process.parent.as_deref()));
     let age = process.counts.as_ref().map(|it| time(it.age_ns));
     let age = age.as_deref().unwrap_or("not counted");
-    lines.add("age", format!("{age}, restarts {}", process.incarnation));
+    let bytes = process.bytes.map(|it| format!(", {} bytes", count(it)));
+    let bytes = bytes.unwrap_or_default();
+    lines.add(
+        "age",
+        format!("{age}, restarts {}{bytes}", process.incarnation),
+    );
     for (name, is_so) in [
         ("asked to finish", process.is_cancelled),
         ("takes no further step", process.is_terminating),
@@ -79,21 +84,20 @@ pub(super) fn lines(app: &App, theme: Theme) -> Vec<Line<'static>> {
     }
     let number = |it: Option<u64>| it.map_or_else(|| "not known".to_owned(), count);
     let (monitors, watched_by) = (number(process.monitors), number(process.watched_by));
-    lines.add("monitors", format!("{monitors}, watched by {watched_by}"));
-    for watched in &process.monitored {
-        lines.add("monitor of", watched);
-    }
-    for watcher in &process.watchers {
-        lines.add("watched by", watcher);
-    }
+    let pids = |all: &[String]| match all {
+        [] => String::new(),
+        all => format!(" ({})", all.join(" ")),
+    };
+    let (of, by) = (pids(&process.monitored), pids(&process.watchers));
+    lines.add(
+        "monitors",
+        format!("{monitors}{of}, watched by {watched_by}{by}"),
+    );
     if let Some(restarts) = process.restarts {
         let cause = process.last_cause.as_deref();
         let cause = cause.map(|it| format!(", the last time: {it}"));
         let cause = cause.unwrap_or_default();
         lines.add("restarted", format!("{} times{cause}", count(restarts)));
-    }
-    if let Some(bytes) = process.bytes {
-        lines.add("bytes", count(bytes));
     }
     for link in &process.links {
         lines.add("linked to", link);

@@ -289,10 +289,9 @@ fn a_single_process_shows_all_of_it() {
     ]);
     stage.shows(&[
         "its mailbox grows",
-        "watched by 2",
-        "monitor of",
+        ", watched by 2 (",
         "restarted    3 times, the last time: failed: no stock",
-        "bytes        440",
+        ", 440 bytes",
         "linked to",
         "/s now",
         "longest step",

@@ -245,6 +245,7 @@ fn dead_letters_are_shown_without_their_payloads() {
 
 struct Order {
     number: u64,
+    #[expect(dead_code, reason = "its Show leaves it out")]
     card: &'static str,
 }
 

@@ -361,4 +361,4 @@ const OWN: &str = "\
     showModal shown signal silences since size slice some sort sortedBy split sqrt start \
     startsWith status step50 step99 stepRate stop stream streamAt stroke strokeStyle style tab \
     tabIndex take target tell textAlign textBaseline textContent texts timeout timerRate title to \
-    toFixed toggle toLocaleString trim unobserve values visibility watch when width";
+    toFixed toggle toLocaleString trim unobserve values visibility watch when width pop";
