@@ -13,7 +13,9 @@ mod wire;
 
 pub use engine::{Engine, EngineError, EngineSink};
 pub use id::{Half, Halves, Incarnation, Lane, MAX_NAME, NameError, NodeId};
-pub use node::{Builder, Cluster, Foreign, JoinError, MAX_MESSAGE, NodeChange, TypeTaken, Types};
+pub use node::{
+    Builder, Cluster, FarSpawn, Foreign, JoinError, MAX_MESSAGE, NodeChange, TypeTaken, Types,
+};
 pub use session::{
     End, Event, Identity, NoProof, Proof, Refusal, SendError, Session, Settings, State, Stats,
     Transmit, Undelivered,

@@ -1,6 +1,7 @@
 //! What all links of a node share.
 
 use super::changes::Watchers;
+use super::kinds::Kinds;
 use super::types::Types;
 use crate::engine::Engine;
 use crate::id::Halves;
@@ -19,6 +20,7 @@ pub(crate) struct Base {
     pub(crate) halves: Arc<Halves>,
     pub(crate) settings: Settings,
     pub(crate) types: Types,
+    pub(crate) kinds: Kinds,
     pub(crate) watchers: Watchers,
 }
 

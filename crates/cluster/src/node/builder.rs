@@ -6,6 +6,7 @@ use super::cluster::Cluster;
 use super::cookie::Cookie;
 use super::core::Core;
 use super::gateway::Gateway;
+use super::kinds::Kinds;
 use super::sink::Sink;
 use super::start;
 use super::types::{TypeTaken, Types};
@@ -13,10 +14,11 @@ use super::warden::{Leaving, Warden};
 use crate::engine::{Engine, EngineError};
 use crate::id::{Halves, MAX_NAME, NameError, NodeId};
 use crate::session::{Identity, NoProof, Proof, Settings};
-use ganger_proc_api::{NodeName, SubmitError};
+use ganger_proc_api::{BoxError, NodeName, Pid, SubmitError};
 use ganger_relay::Router;
-use ganger_sched::Handle;
 use ganger_sched::internal::HandleInternals as _;
+use ganger_sched::{Handle, Spawner};
+use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 use thiserror::Error;
@@ -31,6 +33,7 @@ pub struct Builder {
     proof: Arc<dyn Proof>,
     engine: Option<Box<dyn Engine>>,
     types: Types,
+    kinds: Kinds,
     settings: Settings,
     peers: Vec<String>,
 }
@@ -86,6 +89,7 @@ impl Cluster {
             proof: Arc::new(NoProof),
             engine: None,
             types: Types::default(),
+            kinds: Kinds::default(),
             settings: Settings::default(),
             peers: Vec::new(),
         }
@@ -126,6 +130,29 @@ impl Builder {
     /// PIDs need no registration.
     pub fn types(mut self, add: impl FnOnce(&mut Types)) -> Self {
         add(&mut self.types);
+        self
+    }
+
+    /// Offers a kind of process, which other nodes start by this name:
+    /// [`Cluster::spawn_on`]. `start` gets a spawner with the names, the first message and the
+    /// monitor of the asking side, and the input. It is called in the process that reads for the
+    /// asking node, so it and the `init` of the process should be short.
+    ///
+    /// ```
+    /// # use ganger_cluster::Cluster;
+    /// # use ganger_proc_api::{actor_fn, BoxError};
+    /// let builder = Cluster::builder().kind("adder.v1", |spawner, first: u64| {
+    ///     let mut sum = first;
+    ///     let adder = actor_fn(move |_, number: u64, _| Ok(sum += number));
+    ///     Ok(spawner.spawn(adder)?.pid())
+    /// });
+    /// ```
+    pub fn kind<I: Any>(
+        mut self,
+        name: &str,
+        start: impl Fn(Spawner<Handle>, I) -> Result<Pid, BoxError> + Send + Sync + 'static,
+    ) -> Self {
+        self.kinds.add(name, start);
         self
     }
 
@@ -172,6 +199,7 @@ impl Builder {
             halves: Halves::new(start::incarnation()),
             settings: self.settings,
             types: self.types,
+            kinds: self.kinds,
             watchers: Watchers::default(),
         }));
         let gateway = Arc::new(Gateway(Arc::clone(&core)));

@@ -3,11 +3,13 @@
 use super::changes::NodeChange;
 use super::core::Core;
 use super::requests::Request;
+use super::spawns::FarSpawn;
 use super::warden::Leaving;
 use crate::id::{Incarnation, NodeId};
 use crate::session::Stats;
-use ganger_proc_api::{BoxError, NodeName, Pid, Reply};
+use ganger_proc_api::{BoxError, NodeName, Payload, Pid, Reply};
 use ganger_sched::{Call, Recipient};
+use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -120,6 +122,26 @@ impl Cluster {
                 Ok(())
             })
         })
+    }
+
+    /// A process of a kind that the node offers ([`Builder::kind`](crate::Builder::kind)), to be
+    /// started there, with this input. Names, a monitor and a first message hold from its first
+    /// moment on.
+    ///
+    /// ```no_run
+    /// # use ganger_cluster::Cluster;
+    /// # use ganger_proc_api::{BoxError, NodeName};
+    /// # use std::time::Duration;
+    /// # fn start(node: &Cluster) -> Result<(), BoxError> {
+    /// let beta = NodeName::new("beta")?;
+    /// let adder = node.spawn_on(beta, "adder.v1", 40_u64).named("adder").with_message(2_u64);
+    /// let pid = adder.call().wait_timeout(Duration::from_secs(1))?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn spawn_on<I: Any + Send>(&self, node: NodeName, kind: &str, input: I) -> FarSpawn {
+        let core = Arc::clone(&self.core);
+        FarSpawn::new(core, node, kind, Payload::of(input))
     }
 
     /// Figures of the session with a node, if the node is known.

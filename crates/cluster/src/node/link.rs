@@ -8,8 +8,9 @@ use super::calls::{self, Answering};
 use super::parked::{Cost, Parked};
 use super::peer::{Happened, Over, Peer};
 use super::requests::{Request, op};
+use super::starts;
 use super::streams::Assembly;
-use super::tables::Open;
+use super::tables::{Open, Spawn};
 use super::types::MAX_MESSAGE;
 use super::values::Decoder;
 use super::watch;
@@ -140,7 +141,7 @@ impl Link {
             .extend(exits.map(|(pid, action)| Notice::Exit(pid, action)));
         self.notices
             .extend(over.left.links.into_iter().map(Notice::Link));
-        unanswered(over.left.names, over.left.open);
+        unanswered(over.left.names, over.left.spawns, over.left.open);
         self.notices.push_back(Notice::Down(over.why, undelivered));
     }
 
@@ -356,6 +357,31 @@ impl Link {
                     far.give_up();
                 }
             }
+            Request::Spawn {
+                number,
+                watch,
+                body,
+            } => {
+                let answering = Answering::new(&self.peer, half);
+                let (peer, decoder) = (&self.peer, &self.decoder);
+                let spawn = (number, watch, body);
+                let start = || starts::start(peer, scheduler, (half, decoder), spawn);
+                crossing::decode(scheduler, answering, start)?;
+            }
+            Request::Spawned { number, result } => {
+                let spawn = self.peer.look(|state| {
+                    let (reply, watch) = state.tables.spawns.remove(number)?;
+                    if let (Ok(pid), Some((number, watcher))) = (&result, watch) {
+                        state.tables.watches.enter(number, *pid, watcher);
+                    }
+                    Some(reply)
+                });
+                match (spawn, result) {
+                    (Some(reply), Ok(pid)) => reply.complete(pid),
+                    (Some(reply), Err(error)) => reply.fail(&*error),
+                    (None, _) => {}
+                }
+            }
             Request::Found { number, pid } => {
                 let question = self.peer.look(|state| state.tables.names.remove(number));
                 if let Some(question) = question {
@@ -464,16 +490,19 @@ impl Drop for Link {
         while let Some(notice) = self.notices.pop_front() {
             self.tell(&scheduler, notice);
         }
-        unanswered(left.names, left.open);
+        unanswered(left.names, left.spawns, left.open);
         self.peer.base.watchers.down(&self.peer.id, End::Closed, 0);
     }
 }
 
 /// The session of these questions has ended.
-fn unanswered(names: Vec<Reply<Option<Pid>>>, open: Open) {
+fn unanswered(names: Vec<Reply<Option<Pid>>>, spawns: Vec<Spawn>, open: Open) {
     let no_connection = || Err(CommandError::Ended(ExitCause::NoConnection));
     for question in names {
         question.untyped().finish(no_connection());
+    }
+    for (reply, _) in spawns {
+        reply.untyped().finish(no_connection());
     }
     for asked in open.asked.into_values() {
         asked.completer.finish(no_connection());

@@ -26,6 +26,8 @@ pub(crate) mod op {
     pub(super) const FOUND: u8 = 13;
     pub(super) const ANSWER: u8 = 14;
     pub(super) const UNWANTED: u8 = 15;
+    pub(super) const SPAWN: u8 = 16;
+    pub(super) const SPAWNED: u8 = 17;
 }
 
 /// A request, or the answer to a request.
@@ -76,6 +78,17 @@ pub(crate) enum Request {
     Unwanted {
         number: u64,
     },
+    /// Start a process, as `kinds.rs` writes it, and tell of its end by the number of `watch`.
+    Spawn {
+        number: u64,
+        watch: Option<u64>,
+        body: Bytes,
+    },
+    /// The process has started, or why not.
+    Spawned {
+        number: u64,
+        result: Result<Pid, Arc<str>>,
+    },
 }
 
 impl Request {
@@ -101,6 +114,8 @@ impl Request {
             Self::Found { .. } => op::FOUND,
             Self::Answer { .. } => op::ANSWER,
             Self::Unwanted { .. } => op::UNWANTED,
+            Self::Spawn { .. } => op::SPAWN,
+            Self::Spawned { .. } => op::SPAWNED,
         }
     }
 
@@ -119,6 +134,29 @@ impl Request {
             Self::Answer { number, body } => {
                 fields.varint(*number);
                 fields.bytes(body);
+            }
+            Self::Spawn {
+                number,
+                watch,
+                body,
+            } => {
+                fields.varint(*number);
+                // Numbers of monitors begin with 1.
+                fields.varint(watch.unwrap_or(0));
+                fields.bytes(body);
+            }
+            Self::Spawned { number, result } => {
+                fields.varint(*number);
+                match result {
+                    Ok(pid) => {
+                        fields.u8(1);
+                        places.write(fields, *pid);
+                    }
+                    Err(text) => {
+                        fields.u8(0);
+                        causes::write_text(fields, text);
+                    }
+                }
             }
             Self::Exit { number, cause, .. } => {
                 fields.varint(*number);
@@ -210,6 +248,18 @@ impl Request {
             },
             op::UNWANTED => Self::Unwanted {
                 number: reader.varint()?,
+            },
+            op::SPAWN => Self::Spawn {
+                number: reader.varint()?,
+                watch: Some(reader.varint()?).filter(|it| *it != 0),
+                body: reader.bytes()?,
+            },
+            op::SPAWNED => Self::Spawned {
+                number: reader.varint()?,
+                result: match reader.u8()? {
+                    0 => Err(causes::read_text(reader)?),
+                    _ => Ok(places.read(reader, known)?),
+                },
             },
             _ => return Err(ReadError::Short),
         })
@@ -305,6 +355,19 @@ mod tests {
                 body: Bytes::from_static(b"body"),
             },
             Request::Unwanted { number: 4 },
+            Request::Spawn {
+                number: 5,
+                watch: Some(6),
+                body: Bytes::from_static(b"body"),
+            },
+            Request::Spawned {
+                number: 5,
+                result: Ok(there),
+            },
+            Request::Spawned {
+                number: 5,
+                result: Err("no".into()),
+            },
         ];
         for request in requests {
             let mut fields = Apart::default();

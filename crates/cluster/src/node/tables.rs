@@ -1,6 +1,6 @@
 //! What waits for a peer's answer, for as long as its session lasts.
 
-use ganger_proc_api::{Completer, EndWatch, Pid, Reply};
+use ganger_proc_api::{Completer, EndWatch, ExitCause, Pid, Reply};
 use ganger_sched::crossing::{FarReply, Outgoing};
 use ganger_sched::{ExitAction, ExitKey, RemoteLink};
 use ganger_sync::atomic::{AtomicU64, Ordering};
@@ -25,6 +25,17 @@ impl Watches {
         }
         self.by_number.insert(self.last, (process, action));
         self.last
+    }
+
+    /// A number for an entry whose process is not known yet.
+    pub(crate) fn reserve(&mut self) -> u64 {
+        self.last += 1;
+        self.last
+    }
+
+    /// Makes the entry of a reserved number.
+    pub(crate) fn enter(&mut self, number: u64, process: Pid, action: Box<dyn ExitAction>) {
+        self.by_number.insert(number, (process, action));
     }
 
     /// Takes the entry whose process has ended.
@@ -64,10 +75,10 @@ impl Watches {
     }
 }
 
-/// Questions to the peer itself, each with its reply.
+/// Questions to the peer itself, each with what its answer needs.
 pub(crate) struct Questions<T> {
     last: u64,
-    open: HashMap<u64, Reply<T>>,
+    open: HashMap<u64, T>,
 }
 
 impl<T> Default for Questions<T> {
@@ -79,22 +90,25 @@ impl<T> Default for Questions<T> {
     }
 }
 
-impl<T: Send + 'static> Questions<T> {
-    pub(crate) fn insert(&mut self, reply: Reply<T>) -> u64 {
+impl<T> Questions<T> {
+    pub(crate) fn insert(&mut self, question: T) -> u64 {
         self.last += 1;
-        self.open.insert(self.last, reply);
+        self.open.insert(self.last, question);
         self.last
     }
 
-    pub(crate) fn remove(&mut self, number: u64) -> Option<Reply<T>> {
+    pub(crate) fn remove(&mut self, number: u64) -> Option<T> {
         self.open.remove(&number)
     }
 
-    pub(crate) fn take_all(&mut self) -> Vec<Reply<T>> {
+    pub(crate) fn take_all(&mut self) -> Vec<T> {
         let open = std::mem::take(&mut self.open);
         open.into_values().collect()
     }
 }
+
+/// A process that the peer is to start: its question, and a monitor with its number.
+pub(crate) type Spawn = (Reply<Pid>, Option<(u64, Box<dyn ExitAction>)>);
 
 /// The numbers of the replies that leave for a peer.
 #[derive(Debug, Default)]
@@ -136,7 +150,11 @@ pub(crate) struct Tables {
     pub(crate) watched: HashMap<u64, Pid>,
     /// As this side sees them.
     pub(crate) links: HashSet<RemoteLink>,
-    pub(crate) names: Questions<Option<Pid>>,
+    pub(crate) names: Questions<Reply<Option<Pid>>>,
+    pub(crate) spawns: Questions<Spawn>,
+    /// The causes of processes that have ended before their start was answered, by the numbers of
+    /// their monitors.
+    pub(crate) early: HashMap<u64, ExitCause>,
     pub(crate) open: Open,
 }
 
@@ -147,17 +165,20 @@ pub(crate) struct Left {
     pub(crate) watched: HashMap<u64, Pid>,
     pub(crate) links: HashSet<RemoteLink>,
     pub(crate) names: Vec<Reply<Option<Pid>>>,
+    pub(crate) spawns: Vec<Spawn>,
     pub(crate) open: Open,
 }
 
 impl Tables {
     /// Leaves the tables empty. Numbers are not used again.
     pub(crate) fn take_all(&mut self) -> Left {
+        self.early = HashMap::new();
         Left {
             watches: self.watches.take_all(),
             watched: std::mem::take(&mut self.watched),
             links: std::mem::take(&mut self.links),
             names: self.names.take_all(),
+            spawns: self.spawns.take_all(),
             open: std::mem::take(&mut self.open),
         }
     }
@@ -166,7 +187,6 @@ impl Tables {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ganger_proc_api::ExitCause;
 
     struct Keyed(u64);
 

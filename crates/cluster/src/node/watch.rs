@@ -13,6 +13,8 @@ struct Foreign {
     half: Half,
     number: u64,
     in_order: bool,
+    /// Of a process whose start has not been answered, perhaps.
+    of_start: bool,
 }
 
 /// The owner is kept alive by each action. A number is used once in a session, and the actions of
@@ -24,8 +26,15 @@ fn key(peer: &Arc<Peer>, number: u64) -> ExitKey {
 impl ExitAction for Foreign {
     fn tell(self: Box<Self>, process: Pid, cause: &ExitCause) {
         let forgotten = self.peer.look(|state| {
-            let is_current = state.session().session() == Some(self.half);
-            is_current && state.tables.watched.remove(&self.number).is_some()
+            if state.session().session() != Some(self.half) {
+                return false;
+            }
+            let was_watched = state.tables.watched.remove(&self.number).is_some();
+            if !was_watched && self.of_start {
+                // The answer to the start comes first.
+                state.tables.early.insert(self.number, cause.clone());
+            }
+            was_watched
         });
         if forgotten {
             let exit = Request::Exit {
@@ -35,6 +44,13 @@ impl ExitAction for Foreign {
                 of: Some(process.with_node(None)),
             };
             self.peer.answer(self.half, exit);
+        }
+    }
+
+    fn not_started(self: Box<Self>, process: Pid, cause: &ExitCause) {
+        // The answer says so.
+        if !self.of_start {
+            self.tell(process, cause);
         }
     }
 
@@ -70,12 +86,47 @@ pub(crate) fn begin(
         half,
         number,
         in_order,
+        of_start: false,
     });
     if !scheduler.is_local(pid) {
         return action.tell(pid, &ExitCause::NotFound);
     }
     if let Err(gone) = scheduler.add_exit_action(pid, action) {
         gone.into_action().tell(pid, &ExitCause::NotFound);
+    }
+}
+
+/// The action of a process that is started for the peer, with a monitor of this number.
+pub(crate) fn of_start(peer: &Arc<Peer>, half: Half, number: u64) -> Box<dyn ExitAction> {
+    Box::new(Foreign {
+        peer: Arc::clone(peer),
+        half,
+        number,
+        in_order: false,
+        of_start: true,
+    })
+}
+
+/// The start has been answered: its monitor is as any from now on.
+pub(crate) fn started(peer: &Arc<Peer>, half: Half, number: u64, pid: Pid) {
+    let early = peer.look(|state| {
+        if state.session().session() != Some(half) {
+            return None;
+        }
+        let early = state.tables.early.remove(&number);
+        if early.is_none() {
+            state.tables.watched.insert(number, pid);
+        }
+        early
+    });
+    if let Some(cause) = early {
+        let exit = Request::Exit {
+            number,
+            cause,
+            in_order: false,
+            of: None,
+        };
+        peer.answer(half, exit);
     }
 }
 

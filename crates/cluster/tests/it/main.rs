@@ -3,6 +3,7 @@
 #[cfg(feature = "conformance")]
 mod conformance;
 mod model;
+mod node;
 mod session;
 mod support;
 mod twin;
