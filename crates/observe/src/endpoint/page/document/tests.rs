@@ -347,18 +347,18 @@ const OWN: &str = "\
     createElementNS createObjectURL ctrlKey data dataset decades delete depth devicePixelRatio \
     dim disabled documentElement down draw element end enter entries EventSource exec failures \
     fill fillRect fillStyle fillText filter find findIndex first firstChild flat flatMap floor \
-    focus font forEach format frame free from fromEntries get getContext getElementById \
+    focus font forEach format frame from fromEntries get getContext getElementById \
     getPropertyValue globalAlpha has hash head headers height hidden history hover idle includes \
-    indexOf info insertBefore IntersectionObserver isBad isBusy isFolded isHere isIntersecting \
-    isLog isNaN isNear isStale join json keep kept key keys lastChild later legend length line \
-    lineJoin lines lineTo lineWidth listen localeCompare log log10 log2 lose make map max \
-    maxWidth message messageRate metaKey min minWidth move moveTo near newest next \
-    nextElementSibling nextSibling nothing now observe of offsetX ok paddingLeft parse path \
-    patience period point points prepend preventDefault previous previousElementSibling process \
-    push querySelectorAll question queue rate rates ready50 ready99 reduce remove removeAttribute \
-    replace replaceChildren replaceState reverse revokeObjectURL rootMargin round row rows run \
-    said scrollIntoView see seen series set setAttribute setTransform shape shares shift \
-    showModal shown signal silences since size slice some sort sortedBy split sqrt start \
-    startsWith status step50 step99 stepRate stop stream streamAt stroke strokeStyle style tab \
-    tabIndex take target tell textAlign textBaseline textContent texts timeout timerRate title to \
-    toFixed toggle toLocaleString trim unobserve values visibility watch when width pop";
+    indexOf info insertBefore isBad isBusy isFolded isHere isIntersecting isLog isNaN isNear \
+    isStale join json keep kept key keys lastChild later legend length line lineJoin lines lineTo \
+    lineWidth listen localeCompare log log10 log2 lose make map max maxWidth messageRate metaKey \
+    min minWidth move moveTo near newest next nextElementSibling nextSibling nothing now observe \
+    of offsetX ok paddingLeft parse path patience period point points pop prepend preventDefault \
+    previous previousElementSibling process push querySelectorAll question queue rate rates \
+    ready50 ready99 reduce remove removeAttribute replace replaceChildren replaceState reverse \
+    revokeObjectURL round row rows run said scrollIntoView see seen series set setAttribute \
+    setTransform shape shares shift showModal shown signal silences since size slice some sort \
+    sortedBy split sqrt start startsWith status step50 step99 stepRate stop stream streamAt \
+    stroke strokeStyle style tab tabIndex take tell textAlign textBaseline textContent texts \
+    timeout timerRate title to toFixed toggle toLocaleString trim unobserve values visibility \
+    watch when width";
