@@ -6,7 +6,7 @@ use ganger_sched::Recipient;
 use ganger_sync::sync::{Mutex, lock};
 use std::collections::BTreeMap;
 
-/// A node has come or gone: see [`Cluster::watch_nodes`](crate::Cluster::watch_nodes).
+/// A node has come or gone, or can't be reached: see [`Cluster::watch_nodes`](crate::Cluster::watch_nodes).
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NodeChange {
@@ -27,6 +27,15 @@ pub enum NodeChange {
         /// Why the session has ended.
         why: End,
         /// How many messages and requests to the node are not known to have arrived.
+        undelivered: u64,
+    },
+    /// No session with the node has come up, and what was sent to it has not left.
+    Unreachable {
+        /// The node.
+        node: NodeId,
+        /// Why the attempt has ended.
+        why: End,
+        /// How many messages and requests were sent to it.
         undelivered: u64,
     },
 }
@@ -75,6 +84,15 @@ impl Watchers {
     pub(crate) fn down(&self, node: &NodeId, why: End, undelivered: u64) {
         let mut state = lock(&self.0);
         let Some(incarnation) = state.up.remove(node) else {
+            let node = node.clone();
+            if undelivered > 0 {
+                let change = NodeChange::Unreachable {
+                    node,
+                    why,
+                    undelivered,
+                };
+                state.tell(&change);
+            }
             return;
         };
         let node = node.clone();

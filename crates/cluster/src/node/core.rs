@@ -31,9 +31,11 @@ impl Core {
         }
     }
 
+    /// The peer of this name, unless its link has ended.
     pub(crate) fn find(&self, node: NodeName) -> Option<Arc<Peer>> {
         let peers = self.peers.read().unwrap_or_else(PoisonError::into_inner);
-        peers.by_name.get(&node).cloned()
+        let found = peers.by_name.get(&node).filter(|peer| !peer.is_gone());
+        found.cloned()
     }
 
     pub(crate) fn all(&self) -> Vec<Arc<Peer>> {
@@ -54,7 +56,8 @@ impl Core {
             peer: node,
         };
         let mut peers = self.peers.write().unwrap_or_else(PoisonError::into_inner);
-        if let Some(found) = peers.by_name.get(&node) {
+        let found = peers.by_name.get(&node).filter(|peer| !peer.is_gone());
+        if let Some(found) = found {
             return Some(Arc::clone(found));
         }
         if peers.is_closed || node == self.base.node || peers.by_name.len() >= MAX_PEERS {
@@ -71,7 +74,9 @@ impl Core {
             .spawn(Link::new(Arc::clone(&peer)));
         if started.is_err() {
             let mut peers = self.peers.write().unwrap_or_else(PoisonError::into_inner);
-            peers.by_name.remove(&node);
+            if peers.by_name.get(&node).is_some_and(|it| it.is_gone()) {
+                peers.by_name.remove(&node);
+            }
             return None;
         }
         Some(peer)

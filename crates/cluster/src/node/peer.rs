@@ -92,6 +92,8 @@ pub(crate) struct Peer {
     state: Mutex<State>,
     /// Of the link.
     waker: OnceLock<Waker>,
+    /// Set at the end of the link.
+    gone: OnceLock<()>,
 }
 
 pub(crate) struct State {
@@ -150,6 +152,7 @@ impl Peer {
             inbox: Mutex::default(),
             state: Mutex::new(state),
             waker: OnceLock::new(),
+            gone: OnceLock::new(),
         }
     }
 
@@ -324,10 +327,16 @@ impl Peer {
 
     /// The link is gone. Returns what waits for the peer.
     pub(crate) fn abandon(&self) -> Left {
+        let _first = self.gone.set(());
         if !self.is_over() {
             self.close();
         }
         lock(&self.state).tables.take_all()
+    }
+
+    /// Whether the link has ended. Another peer of the name may take its place.
+    pub(crate) fn is_gone(&self) -> bool {
+        self.gone.get().is_some()
     }
 
     /// Whether all accepted messages are known to have arrived.
@@ -464,7 +473,8 @@ impl State {
                     break;
                 }
             }
-            while self.session.queued(lane) < FEED {
+            // A session whose queue is full would refuse what the stream has given.
+            while self.session.queued(lane) < FEED.min(self.queue) {
                 let Some(next) = self.streams[lane.index()].next(self.chunk) else {
                     break;
                 };

@@ -4,6 +4,8 @@
 mod conformance;
 mod model;
 mod node;
+#[cfg(feature = "conformance")]
+mod recovery;
 mod session;
 mod support;
 mod twin;
