@@ -6,7 +6,8 @@ use ganger_sched::Recipient;
 use ganger_sync::sync::{Mutex, lock};
 use std::collections::BTreeMap;
 
-/// A node has come or gone, or can't be reached: see [`Cluster::watch_nodes`](crate::Cluster::watch_nodes).
+/// A node has come or gone, or can't be reached: see
+/// [`Cluster::watch_nodes`](crate::Cluster::watch_nodes).
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NodeChange {
