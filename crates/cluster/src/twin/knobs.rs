@@ -64,7 +64,7 @@ impl Twin {
         TwinEngine {
             twin: self.clone(),
             node: node.clone().into(),
-            run: OnceLock::new(),
+            run: Arc::default(),
         }
     }
 
@@ -74,7 +74,7 @@ impl Twin {
         TwinEngine {
             twin: self.clone(),
             node: OnceLock::new(),
-            run: OnceLock::new(),
+            run: Arc::default(),
         }
     }
 
@@ -195,14 +195,14 @@ impl fmt::Debug for Twin {
 pub struct TwinEngine {
     twin: Twin,
     node: OnceLock<NodeId>,
-    /// The run of the node, once started.
-    run: OnceLock<u64>,
+    /// The run of the node that has started last with this engine.
+    run: Arc<Mutex<Option<u64>>>,
 }
 
 impl TwinEngine {
     /// Whether the node has crashed, or another run has its name.
     fn is_of_the_past(&self, flight: &Flight, node: &NodeId) -> bool {
-        (self.run.get()).is_some_and(|run| !flight.is_present(node, *run))
+        lock(&self.run).is_some_and(|run| !flight.is_present(node, run))
     }
 }
 
@@ -210,7 +210,8 @@ impl Engine for TwinEngine {
     fn start(&self, me: &NodeId, sink: Arc<dyn EngineSink>) -> Result<(), EngineError> {
         let joined = lock(&self.twin.flight).join(me, sink);
         let run = joined.ok_or_else(|| EngineError::Running(me.clone()))?;
-        let _first = (self.node.set(me.clone()), self.run.set(run));
+        let _first = self.node.set(me.clone());
+        *lock(&self.run) = Some(run);
         self.twin.changed.notify_all();
         Ok(())
     }
