@@ -343,7 +343,8 @@ impl Settings {
         })?;
         let seeds = self.seeds.clone();
         let mut discovery = self.discovery.clone();
-        discovery.push(Arc::new(move || Ok(seeds.clone())));
+        // First: of too many addresses these stay.
+        discovery.insert(0, Arc::new(move || Ok(seeds.clone())));
         let own = Arc::clone(node);
         scheduler.spawn(async move |cx: Cx| {
             seek(cx, own, discovery).await;
@@ -377,8 +378,9 @@ impl Engine for Direct {
         let Some(running) = running else {
             return;
         };
-        running.listener.close();
+        // Before the listener, whose end is no error then.
         let links = running.node.stop();
+        running.listener.close();
         // Each connection is over when the peer has read all, and has closed its side.
         let flushed = block_on_for(within, async {
             for link in &links {

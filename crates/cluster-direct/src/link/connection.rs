@@ -17,6 +17,8 @@ pub(crate) struct Link {
     pub(crate) run: [u8; 16],
     /// Whether the node with the lower name has opened it.
     pub(crate) by_lower: bool,
+    /// The dialer's number used once: both sides know it.
+    rank: [u8; 16],
     /// Of the peer's side.
     pub(crate) address: SocketAddr,
     /// Where other nodes reach the peer, or empty.
@@ -36,6 +38,7 @@ impl Link {
         pipe: Pipe,
         run: [u8; 16],
         by_lower: bool,
+        rank: [u8; 16],
         address: SocketAddr,
         reached_at: Box<str>,
     ) -> Self {
@@ -43,6 +46,7 @@ impl Link {
             pipe,
             run,
             by_lower,
+            rank,
             address,
             reached_at,
             is_heard: AtomicBool::new(true),
@@ -55,10 +59,13 @@ impl Link {
 
     /// Whether this connection takes the place of `present` without a question. Of two connections
     /// of the same two programs, both sides keep the same: the connection of the lower name, or
-    /// else the newer. Another program waits for an answer of the present.
+    /// else that of the greater rank. "The newer" would not do: the two sides may see two
+    /// connections in different orders, and each would close the one that the other keeps. Any
+    /// other waits for an answer of the present.
     pub(crate) fn is_better_than(&self, present: &Self) -> bool {
         let is_same_pair = present.run == self.run;
-        present.is_over() || is_same_pair && (self.by_lower || !present.by_lower)
+        let (own, its) = ((self.by_lower, self.rank), (present.by_lower, present.rank));
+        present.is_over() || is_same_pair && own > its
     }
 
     /// Bytes have come.

@@ -12,7 +12,7 @@
 use fastrand::Rng;
 use ganger_cluster::NodeId;
 use ganger_proc_api::Instant;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -24,6 +24,9 @@ const PAUSES: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(5
 const COURTESY: Duration = Duration::from_secs(1);
 /// Hearsay with so many failures is forgotten: after about two minutes.
 const MOST_FAILURES: u32 = 30;
+/// For how long an address is taken for this node's own. Others may say so without a proof, and an
+/// address that balances load leads to this node by chance.
+const OWN: Duration = Duration::from_secs(60);
 
 /// The source of an address. A later is better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -49,7 +52,7 @@ pub(crate) struct Book {
     me: NodeId,
     entries: BTreeMap<SocketAddr, Entry>,
     /// Addresses of this node itself.
-    own: BTreeSet<SocketAddr>,
+    own: BTreeMap<SocketAddr, Instant>,
     random: Rng,
 }
 
@@ -58,7 +61,7 @@ impl Book {
         Self {
             me,
             entries: BTreeMap::new(),
-            own: BTreeSet::new(),
+            own: BTreeMap::new(),
             random: Rng::with_seed(seed),
         }
     }
@@ -83,7 +86,8 @@ impl Book {
         origin: Origin,
         now: Instant,
     ) {
-        if name == Some(&self.me) || self.own.contains(&address) {
+        self.own.retain(|_, until| *until > now);
+        if name == Some(&self.me) || self.own.contains_key(&address) {
             return;
         }
         if origin == Origin::Own {
@@ -98,13 +102,14 @@ impl Book {
             return;
         }
         if let Some(entry) = self.entries.get_mut(&address) {
-            if name.is_some() && (entry.name.is_none() || origin == Origin::Own) {
+            // Hearsay names nobody: else a lie about an address would keep this node from dialling.
+            if origin == Origin::Own {
                 entry.name = name.cloned();
             }
             entry.origin = entry.origin.max(origin);
             return;
         }
-        if self.entries.len() >= MOST {
+        if self.entries.len() >= MOST && !self.make_room(origin) {
             return;
         }
         let waits = name.is_some_and(|name| *name < self.me);
@@ -117,6 +122,21 @@ impl Book {
             is_dialled: false,
         };
         self.entries.insert(address, entry);
+    }
+
+    /// Forgets the address with the most failures, hearsay first. Seeds stay.
+    fn make_room(&mut self, origin: Origin) -> bool {
+        if origin == Origin::Hearsay {
+            return false;
+        }
+        let others = self.entries.iter().filter(|(_, it)| {
+            it.origin < Origin::Seed
+                && !it.is_dialled
+                && (it.origin < origin || it.failures > MOST_FAILURES)
+        });
+        let worst = others.max_by_key(|(_, it)| (it.origin == Origin::Hearsay, it.failures));
+        let worst = worst.map(|(address, _)| *address);
+        worst.is_some_and(|it| self.entries.remove(&it).is_some())
     }
 
     /// The addresses to be dialled now. Each is under way then, until [`Book::dialled`].
@@ -166,11 +186,11 @@ impl Book {
         }
     }
 
-    /// This node itself is there.
-    pub(crate) fn is_own(&mut self, address: SocketAddr) {
+    /// This node itself is there, it seems.
+    pub(crate) fn is_own(&mut self, address: SocketAddr, now: Instant) {
         self.entries.remove(&address);
         if self.own.len() < MOST {
-            self.own.insert(address);
+            self.own.insert(address, now + OWN);
         }
     }
 
@@ -280,10 +300,41 @@ mod tests {
     fn the_own_address_is_met_once() {
         let mut book = Book::new(name("beta"), 1);
         book.seeds(&[at(1)], START);
-        book.is_own(at(1));
+        book.is_own(at(1), START);
         book.seeds(&[at(1)], START);
         book.learn(at(2), Some(&name("beta")), Origin::Hearsay, START);
         assert_eq!(book.len(), 0);
+        // Another node may be there later.
+        book.seeds(&[at(1)], START + OWN);
+        assert_eq!(book.len(), 1);
+    }
+
+    #[test]
+    fn hearsay_keeps_no_seed_from_being_dialled() {
+        let mut book = Book::new(name("beta"), 1);
+        book.seeds(&[at(1)], START);
+        book.learn(at(1), Some(&name("gamma")), Origin::Hearsay, START);
+        assert_eq!(book.due(START, |it| *it == name("gamma")), [at(1)]);
+    }
+
+    #[test]
+    fn a_full_book_takes_new_nodes_in_place_of_dead_ones() {
+        let mut book = Book::new(name("beta"), 1);
+        let mut now = START;
+        for port in 1..=u16::try_from(MOST).unwrap() {
+            let pod = name(&format!("pod-{port}"));
+            book.learn(at(port), Some(&pod), Origin::Own, now);
+        }
+        for _ in 0..=MOST_FAILURES {
+            now = now + PAUSES[1];
+            for address in book.due(now, nothing) {
+                book.dialled(address, None, now);
+            }
+        }
+        book.learn(at(5000), Some(&name("new")), Origin::Own, now);
+        book.seeds(&[at(5001)], now);
+        assert!(book.due(now, nothing).ends_with(&[at(5000), at(5001)]));
+        assert_eq!(book.len(), MOST);
     }
 
     #[test]

@@ -25,7 +25,7 @@ pub(super) async fn dial(node: &Arc<Node>, cx: &Cx, address: SocketAddr) {
     };
     let name = name.filter(|_| is_met);
     match &joined {
-        Err(Failed::Myself) => lock(&node.book).is_own(address),
+        Err(Failed::Myself) => lock(&node.book).is_own(address, node.now()),
         _ => lock(&node.book).dialled(address, name.as_ref(), node.now()),
     }
     node.news.set();

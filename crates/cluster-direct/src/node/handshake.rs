@@ -38,6 +38,8 @@ pub(super) struct Met {
     pub(super) pipe: Pipe,
     pub(super) incoming: Incoming,
     pub(super) greeting: Greeting,
+    /// The dialer's number used once.
+    pub(super) rank: [u8; 16],
     /// The packet that makes the connection. An acceptor sends it once the place is found.
     pub(super) last: Vec<u8>,
 }
@@ -50,6 +52,7 @@ pub(super) struct Handshake<'a> {
     incoming: Incoming,
     /// The name that the peer says.
     pub(super) name: Option<NodeId>,
+    rank: [u8; 16],
 }
 
 impl<'a> Handshake<'a> {
@@ -67,6 +70,7 @@ impl<'a> Handshake<'a> {
             pipe: Pipe::new(stream, tls),
             incoming: Incoming::new(),
             name: None,
+            rank: [0; 16],
         })
     }
 
@@ -79,6 +83,7 @@ impl<'a> Handshake<'a> {
             name: self.node.me.clone(),
             address: self.node.address.clone(),
         };
+        self.rank = own.nonce;
         let own = own.encode();
         let cookie = &self.node.cookie;
         match self.role {
@@ -99,6 +104,7 @@ impl<'a> Handshake<'a> {
             Role::Acceptor => {
                 let (theirs, greeting) = self.greeting().await?;
                 self.check(&greeting)?;
+                self.rank = greeting.nonce;
                 self.write(own.clone()).await?;
                 let (_, packet) = self.packet().await?;
                 let is_right = matches!(packet, Packet::Proof(proof)
@@ -118,6 +124,7 @@ impl<'a> Handshake<'a> {
             pipe: self.pipe,
             incoming: self.incoming,
             greeting,
+            rank: self.rank,
             last,
         }
     }

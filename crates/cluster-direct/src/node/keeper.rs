@@ -78,7 +78,11 @@ pub(crate) async fn seek(cx: Cx, node: Arc<Node>, discovery: Vec<Arc<dyn Discove
                     has_all = false;
                     tracing::warn!(target: "ganger::direct", %error, "the discovery fails");
                 }
-                Err(_) => return,
+                Err(error) if error.is_cancelled() => return,
+                Err(error) => {
+                    has_all = false;
+                    tracing::warn!(target: "ganger::direct", %error, "the discovery fails");
+                }
             }
         }
         texts.truncate(MOST_SEEDS);

@@ -24,9 +24,33 @@ const LINGER: Duration = Duration::from_secs(1);
 
 /// A peer with the connection that is its present.
 pub(super) struct Joined {
+    present: Present,
+    incoming: Incoming,
+}
+
+/// The place of a connection. The drop gives it back, also after a panic of the sink: the peer is
+/// dialled again, and the node learns that it has gone.
+struct Present {
+    node: Arc<Node>,
     peer: Arc<Peer>,
     link: Arc<Link>,
-    incoming: Incoming,
+}
+
+impl Drop for Present {
+    fn drop(&mut self) {
+        let Self { node, peer, link } = self;
+        let is_lost = peer.detach(link);
+        link.pipe.close();
+        link.end();
+        if is_lost {
+            lock(&node.book).lost(&peer.name, node.now());
+            node.news.set();
+            // A second panic would end the program.
+            if !node.is_stopping() && !std::thread::panicking() {
+                node.sink.vanished(&peer.name);
+            }
+        }
+    }
 }
 
 /// Meets the node at the other side, and reports a refusal. Also returns the name that the peer
@@ -80,6 +104,7 @@ async fn join(
         pipe,
         mut incoming,
         greeting,
+        rank,
         last,
     } = met;
     let Greeting {
@@ -91,7 +116,7 @@ async fn join(
     let is_mine = role == Role::Dialer;
     let by_lower = (node.me < name) == is_mine;
     let reached_at = place(&said, address.ip());
-    let link = Arc::new(Link::new(pipe, run, by_lower, address, reached_at));
+    let link = Arc::new(Link::new(pipe, run, by_lower, rank, address, reached_at));
     let (peer, before) = match find_place(node, cx, &name, &link).await {
         Ok(place) => place,
         Err(reason) => {
@@ -106,15 +131,17 @@ async fn join(
     if let Some(before) = &before {
         before.pipe.finish(LINGER);
     }
-    if link.pipe.write(last).await.is_err() {
-        peer.detach(&link);
-        return Err(Failed::Refused(Reason::Unfinished));
-    }
-    Ok(Joined {
-        peer,
-        link,
+    let joined = Joined {
+        present: Present {
+            node: Arc::clone(node),
+            peer,
+            link,
+        },
         incoming,
-    })
+    };
+    let written = joined.present.link.pipe.write(last).await;
+    written.map_err(|_| Failed::Refused(Reason::Unfinished))?;
+    Ok(joined)
 }
 
 /// Makes the connection the present of its peer, after the present has had time to answer.
@@ -181,10 +208,10 @@ impl Joined {
     /// Carries frames until the connection ends.
     pub(super) async fn serve(self, node: &Arc<Node>, cx: &Cx) {
         let Self {
-            peer,
-            link,
+            present,
             mut incoming,
         } = self;
+        let (peer, link) = (Arc::clone(&present.peer), Arc::clone(&present.link));
         let writer = {
             let (node, peer, link) = (Arc::clone(node), Arc::clone(&peer), Arc::clone(&link));
             cx.spawn(async move |_: Cx| {
@@ -194,9 +221,7 @@ impl Joined {
         };
         if writer.is_err() {
             // The scheduler is being stopped.
-            peer.detach(&link);
-            link.pipe.close();
-            return link.end();
+            return;
         }
         peer.begin(&link);
         node.learn(&peer.name, &link.reached_at, Origin::Own);
@@ -206,9 +231,7 @@ impl Joined {
         node.sink.writable(&peer.name);
         tell(node, &peer, &link);
         let ended = read(node, &peer, &link, &mut incoming).await;
-        let is_lost = peer.detach(&link);
-        link.pipe.close();
-        link.end();
+        drop(present);
         match ended {
             End::Malformed(error) => {
                 tracing::warn!(target: "ganger::direct", peer = %peer.name, %error, "disconnected");
@@ -224,13 +247,6 @@ impl Joined {
             }
             End::Broken => {
                 tracing::debug!(target: "ganger::direct", peer = %peer.name, "disconnected");
-            }
-        }
-        if is_lost {
-            lock(&node.book).lost(&peer.name, node.now());
-            node.news.set();
-            if !node.is_stopping() {
-                node.sink.vanished(&peer.name);
             }
         }
     }

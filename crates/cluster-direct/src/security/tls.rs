@@ -135,15 +135,25 @@ fn check_own(
     })
 }
 
-/// Whether the certificate is for this node.
+/// Whether the certificate is for this node. Names with capital letters are refused.
 fn is_for(certificate: &CertificateDer<'_>, name: &str) -> bool {
+    let text = name;
     let (Ok(parsed), Ok(name)) = (
         ParsedCertificate::try_from(certificate),
-        ServerName::try_from(name),
+        ServerName::try_from(text),
     ) else {
         return false;
     };
-    verify_server_name(&parsed, &name).is_ok()
+    is_canonical(&name, text) && verify_server_name(&parsed, &name).is_ok()
+}
+
+/// Whether no other text means the same to a certificate: the case of letters and a dot at the end
+/// do not count there, and both make another name of a node.
+fn is_canonical(name: &ServerName<'_>, text: &str) -> bool {
+    match name {
+        ServerName::IpAddress(ip) => std::net::IpAddr::from(*ip).to_string() == text,
+        _ => !text.ends_with('.') && !text.contains(|it: char| it.is_ascii_uppercase()),
+    }
 }
 
 /// Whether the peer's certificate is for the name that the peer says.

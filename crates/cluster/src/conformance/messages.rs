@@ -174,10 +174,13 @@ pub fn control_overtakes_and_has_its_order<H: Harness>() {
     let far = Strings::start(harness.far());
     let pid = harness.far_pid(far.pid());
     let (go, gone) = std::sync::mpsc::channel::<()>();
+    let (begin, begun) = std::sync::mpsc::channel();
     far.act(move |ctx, _| {
+        begin.send(())?;
         ctx.blocking(|| _ = gone.recv_timeout(PATIENCE));
         Ok(())
     });
+    begun.recv_timeout(PATIENCE).expect("the process is busy");
     send_all(harness.near(), pid, 0..10);
     for number in 0..10_u64 {
         let envelope = Envelope::new(None, pid, "control", number);

@@ -51,7 +51,7 @@ fn ask_again(left: u64, steps: u64, out: &mut StepOutput) {
 #[test]
 fn answers_that_are_there_are_taken_in_the_same_turn() {
     const STEPS: u64 = 100;
-    let scheduler = answering(Scheduler::builder().workers(1));
+    let scheduler = answering(Scheduler::builder().workers(1).max_spares(0));
     scheduler.start().unwrap();
     let mut left = STEPS;
     let asker = process(move |_, events, out| {
@@ -72,7 +72,7 @@ fn answers_that_are_there_are_taken_in_the_same_turn() {
 #[test]
 fn answers_are_taken_in_turns_of_their_own_while_others_wait() {
     const STEPS: u64 = 20;
-    let scheduler = answering(Scheduler::builder().workers(1));
+    let scheduler = answering(Scheduler::builder().workers(1).max_spares(0));
     let mut left = STEPS;
     let asker = process(move |_, events, out| {
         left -= 1;
@@ -97,7 +97,7 @@ fn answers_are_taken_in_turns_of_their_own_while_others_wait() {
 #[test]
 fn a_message_that_is_left_does_not_make_turns_short() {
     const STEPS: u64 = 100;
-    let scheduler = answering(Scheduler::builder().workers(1));
+    let scheduler = answering(Scheduler::builder().workers(1).max_spares(0));
     let mut left = STEPS;
     let asker = process(move |_, events, out| {
         left -= 1;
@@ -223,7 +223,7 @@ fn answers_keep_their_order_among_themselves_and_with_messages() {
 // pins: P4
 #[test]
 fn answers_that_were_not_waited_for_come_in_order_in_the_next_turn() {
-    let scheduler = answering(Scheduler::builder().workers(1));
+    let scheduler = answering(Scheduler::builder().workers(1).max_spares(0));
     scheduler.start().unwrap();
     let mut first = true;
     let asker = process(move |_, events, out| {
