@@ -102,7 +102,7 @@ impl Book {
             return;
         }
         if let Some(entry) = self.entries.get_mut(&address) {
-            // Hearsay names nobody: else a lie about an address would keep this node from dialling.
+            // Hearsay gives no name: a lie about an address would keep this node from dialling.
             if origin == Origin::Own {
                 entry.name = name.cloned();
             }

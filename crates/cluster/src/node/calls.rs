@@ -9,7 +9,8 @@
 //! 1. *Asking side*: numbers each reply while the message is encoded. When the session has taken
 //!    the message, the completers go into a table, under the lock under which the message goes out.
 //! 2. *Answering side*: keeps the other end of each reply that has come. The answer takes it out,
-//!    and goes back on the data lane. Never refused: the answers are as many as the questions.
+//!    and goes back on the control lane: the data lane may wait for the mailbox of the asker
+//!    itself. Never refused: the answers are as many as the questions.
 //! 3. *Asking side*: the answer takes the completer out of the table. An asker that has gone, or
 //!    has taken its question back, takes it out as well, and tells the answering side.
 //! 4. The end of the session takes all: askers are told `NoConnection`, and holders of replies that
@@ -27,11 +28,14 @@ use crate::id::Half;
 use crate::wire::{Apart, Fields as _, Known, ReadError, Reader};
 use bytes::Bytes;
 use ganger_proc_api::{
-    CommandError, Completer, EndKind, ExitCause, Payload, Payloads, Pid, SendErrorKind,
+    CommandError, Completer, EndKind, Envelope, ExitCause, Payload, Payloads, Pid, SendError,
+    SendErrorKind,
 };
 use ganger_sched::Handle;
 use ganger_sched::crossing::{self, Answers, FarReply, Incoming, Replies};
 use ganger_sync::sync::{Mutex, lock};
+use std::collections::HashSet;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Arc, Weak};
 
 /// The most questions of a direction whose answers are out.
@@ -52,6 +56,7 @@ pub(crate) fn encode(
     let asking = Arc::clone(&peer.asking);
     let encode = || Encoded::new(types, payloads);
     let (encoded, replies) = crossing::encode(scheduler, asking, encode);
+    let encoded = encoded.map(|(it, payloads)| (it.with_replies(replies.numbers()), payloads));
     (encoded, Some(replies).filter(|it| !it.is_empty()))
 }
 
@@ -94,6 +99,46 @@ fn take_back(peer: &Weak<Peer>, number: u64) {
 pub(crate) fn take_back_all(peer: &Arc<Peer>, numbers: Vec<u64>) {
     for number in numbers {
         take_back(&Arc::downgrade(peer), number);
+    }
+}
+
+/// Replies inside of a message that has come: of which session, and their numbers there.
+pub(crate) type Inside = (Arc<Answering>, Vec<u64>);
+
+/// Makes the message of a recipient one that its process takes. The code for it is of users, and
+/// must not end the link; a message with which it panics is gone, and its replies are dropped.
+pub(crate) fn converted(
+    scheduler: &Handle,
+    refused: SendError,
+) -> Result<Option<Envelope>, SendError> {
+    let target = refused.envelope.target;
+    let converted = catch_unwind(AssertUnwindSafe(|| crossing::converted(scheduler, refused)));
+    converted.map_or_else(
+        |_| {
+            let text = "a recipient's function has panicked";
+            tracing::error!(target: "ganger::cluster", %target, "{text}");
+            Ok(None)
+        },
+        |it| it.map(Some),
+    )
+}
+
+/// The peer wants no answer to this question. A question whose answer was on its way is said to be
+/// unwanted once more, when its asker has got the answer, and is forgotten then.
+pub(crate) fn unwanted(peer: &Peer, half: Half, number: u64) {
+    let far = peer.look(|state| {
+        if state.session().session() != Some(half) {
+            return None;
+        }
+        let open = &mut state.tables.open;
+        let far = open.answering.remove(&number);
+        if far.is_none() && !open.early.remove(&number) && open.early.len() < MAX_OPEN {
+            open.early.insert(number);
+        }
+        far
+    });
+    if let Some(far) = far {
+        far.give_up();
     }
 }
 
@@ -145,6 +190,21 @@ impl Answering {
         }
     }
 
+    /// Answers those of a message's replies that have not come out of it: its type is not known
+    /// here, or can't be read, or too many questions are open. Returns those that have.
+    pub(crate) fn settle(&self, said: Vec<u64>) -> Vec<u64> {
+        let come = self.numbers();
+        let known: HashSet<_> = come.iter().copied().collect();
+        for number in said {
+            let is_early = || (self.peer).look(|state| state.tables.open.early.remove(&number));
+            if !known.contains(&number) && !is_early() {
+                let text = "the node can't read the message around the question";
+                self.send(number, Err(CommandError::Failed(text.into())));
+            }
+        }
+        come
+    }
+
     /// Takes the other end of a reply out.
     fn forget(&self, number: u64) -> Option<FarReply> {
         self.peer.look(|state| {
@@ -158,7 +218,16 @@ impl Answering {
         let Some(scheduler) = self.peer.base.scheduler.upgrade() else {
             return;
         };
-        let (body, replies, value) = write(&self.peer, &scheduler, answer);
+        // The question is out of the table, so it has an answer whatever the codec does.
+        let written = catch_unwind(AssertUnwindSafe(|| write(&self.peer, &scheduler, answer)));
+        let (written, panic) = match written {
+            Ok(written) => (written, None),
+            Err(panic) => {
+                let dropped = Err(CommandError::Dropped);
+                (write(&self.peer, &scheduler, dropped), Some(panic))
+            }
+        };
+        let (body, replies, value) = written;
         let request = Request::Answer { number, body };
         let (taken, unwanted) = self.peer.with(|state, now| {
             if state.session().session() != Some(self.half) {
@@ -178,6 +247,9 @@ impl Answering {
             None => drop(value),
         }
         take_back_all(&self.peer, unwanted);
+        if let Some(panic) = panic {
+            resume_unwind(panic);
+        }
     }
 }
 
@@ -187,17 +259,23 @@ impl Incoming for Answering {
         let (far, completer) = FarReply::new(answers, number, asker);
         let refused = self.peer.look(|state| {
             let is_current = state.session().session() == Some(self.half);
-            let answering = &mut state.tables.open.answering;
-            if !is_current || answering.len() >= MAX_OPEN || answering.contains_key(&number) {
-                return Some(far);
+            let open = &mut state.tables.open;
+            if !is_current || open.answering.len() >= MAX_OPEN {
+                return (Some(far), false);
             }
-            answering.insert(number, far);
-            None
+            if open.early.remove(&number) || open.answering.contains_key(&number) {
+                return (Some(far), true);
+            }
+            open.answering.insert(number, far);
+            (None, true)
         });
-        match refused {
-            None => lock(&self.numbers).push(number),
+        let (refused, is_known) = refused;
+        if is_known {
+            lock(&self.numbers).push(number);
+        }
+        if let Some(far) = refused {
             // The message is decoded all the same, and its reply leads nowhere.
-            Some(far) => far.give_up(),
+            far.give_up();
         }
         Some(completer)
     }
@@ -238,19 +316,23 @@ fn write(
     (apart.finish(), None, Payloads::default())
 }
 
-/// The answer in the bytes.
+/// The answer in the bytes, and the numbers of the replies inside of it.
 pub(crate) fn read(
     decoder: &Decoder,
     types: &Types,
     body: Bytes,
-) -> Result<Result<Payload, CommandError>, ReadError> {
+) -> Result<(Result<Payload, CommandError>, Vec<u64>), ReadError> {
     let mut reader = Reader::new(body);
     let mut known = Known::default();
     Ok(match reader.u8()? {
-        VALUE => Ok(decoder.values(&mut reader, &mut known, types)?.into_first()),
+        VALUE => {
+            let (values, replies) = decoder.values(&mut reader, &mut known, types)?;
+            (Ok(values.into_first()), replies)
+        }
         ERROR => {
             let bytes = reader.bytes()?;
-            Err(postcard::from_bytes(&bytes).map_err(|_| ReadError::Text)?)
+            let error = postcard::from_bytes(&bytes).map_err(|_| ReadError::Text)?;
+            (Err(error), Vec::new())
         }
         _ => return Err(ReadError::Short),
     })

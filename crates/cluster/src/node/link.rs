@@ -4,7 +4,7 @@
 //! has gone: the node's own process (`warden.rs`) closes it.
 
 use super::base::Base;
-use super::calls::{self, Answering};
+use super::calls::{self, Answering, Inside};
 use super::parked::{Cost, Parked};
 use super::peer::{Happened, Over, Peer};
 use super::requests::{Request, op};
@@ -200,8 +200,8 @@ impl Link {
                 let context = Arc::clone(answering);
                 let (decoder, known) = (&mut self.decoder, &mut incoming.known);
                 let decode = || decoder.message(&mut reader, known, types);
-                let envelope = crossing::decode(scheduler, context, decode)?;
-                let replies = answering.numbers();
+                let (envelope, said) = crossing::decode(scheduler, context, decode)?;
+                let replies = (Arc::clone(answering), answering.settle(said));
                 self.deliver(scheduler, lane, (envelope, cost, replies));
             }
             op::CHUNK => {
@@ -228,10 +228,11 @@ impl Link {
         &mut self,
         scheduler: &Handle,
         lane: Lane,
-        (envelope, cost, replies): (Envelope, Cost, Vec<u64>),
+        (envelope, cost, replies): (Envelope, Cost, Inside),
     ) {
         if lane == Lane::Control {
-            if let Err(refused) = scheduler.send_control(envelope) {
+            let send = |envelope| scheduler.send_control(envelope);
+            if let Err(refused) = offer(scheduler, envelope, send) {
                 self.refuse(scheduler, refused, &replies);
             }
             return;
@@ -240,7 +241,7 @@ impl Link {
         let sent = if is_behind {
             Err(SendError::new(SendErrorKind::Full, envelope))
         } else {
-            scheduler.send(envelope)
+            offer(scheduler, envelope, |envelope| scheduler.send(envelope))
         };
         match sent {
             Err(refused) if refused.kind == SendErrorKind::Full => {
@@ -277,17 +278,9 @@ impl Link {
     }
 
     /// A message has come for a process that does not take it, or takes it in another type.
-    fn refuse(&mut self, scheduler: &Handle, refused: SendError, replies: &[u64]) {
-        let sent = match crossing::converted(scheduler, refused) {
-            Ok(envelope) => scheduler.send(envelope),
-            Err(refused) => Err(refused),
-        };
-        let Err(refused) = sent else {
-            return;
-        };
-        if let Some(answering) = &self.answering {
-            answering.refuse(replies, &refused.kind);
-        }
+    fn refuse(&self, scheduler: &Handle, refused: SendError, (of, numbers): &Inside) {
+        // Of the session of the message, which may have waited for room since.
+        of.refuse(numbers, &refused.kind);
         let reason = DeadReason::of_late(&refused.kind);
         let Envelope { target, message } = refused.into_envelope();
         let at = scheduler.now();
@@ -351,12 +344,7 @@ impl Link {
                 self.peer.answer(half, Request::Found { number, pid });
             }
             Request::Answer { number, body } => self.answer(scheduler, half, number, body)?,
-            Request::Unwanted { number } => {
-                let far = (self.peer).look(|state| state.tables.open.answering.remove(&number));
-                if let Some(far) = far {
-                    far.give_up();
-                }
-            }
+            Request::Unwanted { number } => calls::unwanted(&self.peer, half, number),
             Request::Spawn {
                 number,
                 watch,
@@ -365,8 +353,9 @@ impl Link {
                 let answering = Answering::new(&self.peer, half);
                 let (peer, decoder) = (&self.peer, &self.decoder);
                 let spawn = (number, watch, body);
-                let start = || starts::start(peer, scheduler, (half, decoder), spawn);
-                crossing::decode(scheduler, answering, start)?;
+                let context = Arc::clone(&answering);
+                let start = || starts::start(peer, scheduler, (&answering, decoder), spawn);
+                crossing::decode(scheduler, context, start)?;
             }
             Request::Spawned { number, result } => {
                 let spawn = self.peer.look(|state| {
@@ -401,16 +390,27 @@ impl Link {
         body: Bytes,
     ) -> Result<(), ReadError> {
         let asked = (self.peer).look(|state| state.tables.open.asked.remove(&number));
-        let Some(asked) = asked else {
-            return Ok(());
-        };
         let context = Answering::new(&self.peer, half);
         let (decoder, types) = (&self.decoder, &self.peer.base.types);
         let read = || calls::read(decoder, types, body);
-        asked
-            .completer
-            .finish(crossing::decode(scheduler, context, read)?);
-        Ok(())
+        // An answer without an asker may have replies inside as well, which are answered then.
+        let read = crossing::decode(scheduler, Arc::clone(&context) as _, read);
+        let (answer, read) = match read {
+            Ok((answer, replies)) => {
+                let _come = context.settle(replies);
+                (answer, Ok(()))
+            }
+            // The session ends.
+            Err(why) => (Err(CommandError::Ended(ExitCause::NoConnection)), Err(why)),
+        };
+        match asked {
+            Some(asked) => asked.completer.finish(answer),
+            None => {
+                drop(answer);
+                self.peer.answer(half, Request::Unwanted { number });
+            }
+        }
+        read
     }
 
     fn arm(&mut self, at: Option<Instant>, out: &mut StepOutput) {
@@ -492,6 +492,18 @@ impl Drop for Link {
         }
         unanswered(left.names, left.spawns, left.open);
         self.peer.base.watchers.down(&self.peer.id, End::Closed, 0);
+    }
+}
+
+/// Sends a message, or what a recipient's function makes of it.
+fn offer(
+    scheduler: &Handle,
+    envelope: Envelope,
+    send: impl Fn(Envelope) -> Result<(), SendError>,
+) -> Result<(), SendError> {
+    match send(envelope) {
+        Err(refused) => calls::converted(scheduler, refused)?.map_or(Ok(()), send),
+        sent => sent,
     }
 }
 

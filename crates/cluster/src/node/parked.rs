@@ -8,6 +8,7 @@
 //! without credit the peer's data lane waits, and control goes on. Large messages have given their
 //! credit back, so the link gives none for further chunks while too many bytes of them wait here.
 
+use super::calls::{self, Inside};
 use crate::id::Half;
 use ganger_proc_api::{Envelope, Pid, SendError};
 use ganger_sched::{Handle, SendAsync};
@@ -26,14 +27,14 @@ pub(crate) enum Cost {
     Large(usize),
 }
 
-/// With the numbers of its replies.
-type Waiting = (Envelope, Cost, Vec<u64>);
+/// With its replies.
+type Waiting = (Envelope, Cost, Inside);
 
 struct Line {
     /// The first, which waits for room in the mailbox.
     first: SendAsync,
     cost: Cost,
-    replies: Vec<u64>,
+    replies: Inside,
     rest: VecDeque<Waiting>,
     waker: Waker,
 }
@@ -103,7 +104,7 @@ impl Parked {
     pub(crate) fn poll(
         &mut self,
         scheduler: &Handle,
-        mut done: impl FnMut(Cost, Vec<u64>, Result<(), SendError>),
+        mut done: impl FnMut(Cost, Inside, Result<(), SendError>),
     ) {
         let ready = std::mem::take(&mut *lock(&self.ready));
         for pid in ready {
@@ -112,15 +113,25 @@ impl Parked {
             };
             let is_over = loop {
                 let mut context = Context::from_waker(&line.waker);
-                match Pin::new(&mut line.first).poll(&mut context) {
+                let result = match Pin::new(&mut line.first).poll(&mut context) {
                     Poll::Pending => break false,
-                    Poll::Ready(result) => {
-                        if let Cost::Large(length) = line.cost {
-                            self.large -= length;
+                    Poll::Ready(Ok(())) => Ok(()),
+                    // A recipient's message waits for room as well.
+                    Poll::Ready(Err(refused)) => match calls::converted(scheduler, refused) {
+                        Ok(Some(envelope)) => {
+                            line.first = scheduler.send_async(envelope);
+                            continue;
                         }
-                        done(line.cost, std::mem::take(&mut line.replies), result);
-                    }
+                        Ok(None) => Ok(()),
+                        Err(refused) => Err(refused),
+                    },
+                };
+                if let Cost::Large(length) = line.cost {
+                    self.large -= length;
                 }
+                let (of, numbers) = &mut line.replies;
+                let replies = (Arc::clone(of), std::mem::take(numbers));
+                done(line.cost, replies, result);
                 let Some((envelope, cost, replies)) = line.rest.pop_front() else {
                     break true;
                 };

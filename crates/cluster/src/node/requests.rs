@@ -94,7 +94,7 @@ pub(crate) enum Request {
 impl Request {
     pub(crate) fn lane(&self) -> Lane {
         match self {
-            Self::Exit { in_order: true, .. } | Self::Answer { .. } => Lane::Data,
+            Self::Exit { in_order: true, .. } => Lane::Data,
             _ => Lane::Control,
         }
     }

@@ -1,11 +1,11 @@
 //! Processes that a node starts for others: the side that starts (`spawns.rs` has the protocol).
 
+use super::calls::Answering;
 use super::causes::read_text;
 use super::peer::Peer;
 use super::requests::Request;
 use super::values::Decoder;
 use super::watch;
-use crate::id::Half;
 use crate::wire::{Known, ReadError, Reader};
 use bytes::Bytes;
 use ganger_proc_api::{BoxError, Message, Payload};
@@ -20,9 +20,10 @@ const MAX_NAMES: u64 = 16;
 pub(crate) fn start(
     peer: &Arc<Peer>,
     scheduler: &Handle,
-    (half, decoder): (Half, &Decoder),
+    (answering, decoder): (&Answering, &Decoder),
     (number, watch, body): (u64, Option<u64>, Bytes),
 ) -> Result<(), ReadError> {
+    let half = answering.half();
     let mut reader = Reader::new(body);
     let mut known = Known::default();
     let kind = read_text(&mut reader)?;
@@ -34,7 +35,8 @@ pub(crate) fn start(
     for _ in 0..names {
         spawner = spawner.named(&*read_text(&mut reader)?);
     }
-    let values = decoder.values(&mut reader, &mut known, &peer.base.types)?;
+    let (values, replies) = decoder.values(&mut reader, &mut known, &peer.base.types)?;
+    let _come = answering.settle(replies);
     let mut values = values.into_iter();
     let input = values.next().unwrap_or(Payload::UNIT);
     if let Some(first) = values.next() {

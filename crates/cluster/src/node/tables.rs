@@ -140,6 +140,9 @@ impl Asked {
 pub(crate) struct Open {
     pub(crate) asked: HashMap<u64, Asked>,
     pub(crate) answering: HashMap<u64, FarReply>,
+    /// Those that are unwanted, and are not there: the word for it, on the control lane, has
+    /// overtaken the message; or the answer is on its way.
+    pub(crate) early: HashSet<u64>,
 }
 
 /// All tables of a session.

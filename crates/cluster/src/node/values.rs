@@ -32,7 +32,12 @@ const MAX_NEW_TOPICS: usize = 1024;
 
 /// The values of a message that are of types with codecs, as bytes; nothing for the others.
 #[derive(Debug, Default)]
-pub(crate) struct Encoded(Vec<Option<Typed>>);
+pub(crate) struct Encoded {
+    values: Vec<Option<Typed>>,
+    /// The numbers of all replies inside. They are written beside the values, so that a receiver
+    /// which can't read a value answers its replies all the same.
+    replies: Vec<u64>,
+}
 
 /// The name of a type, and the bytes of a value.
 type Typed = (Arc<str>, Vec<u8>);
@@ -68,9 +73,18 @@ impl Encoded {
         }
         let payloads = values.into_iter().collect();
         match error {
-            None => Ok((Self(all), payloads)),
+            None => {
+                let (values, replies) = (all, Vec::new());
+                Ok((Self { values, replies }, payloads))
+            }
             Some(why) => Err((why, payloads)),
         }
+    }
+
+    /// With the numbers of the replies inside.
+    pub(crate) fn with_replies(mut self, numbers: impl Iterator<Item = u64>) -> Self {
+        self.replies.extend(numbers);
+        self
     }
 }
 
@@ -120,8 +134,12 @@ pub(crate) fn write_values(
 ) {
     fields.varint(payloads.len() as u64);
     for (place, value) in payloads.iter().enumerate() {
-        let typed = encoded.0.get(place).and_then(Option::as_ref);
+        let typed = encoded.values.get(place).and_then(Option::as_ref);
         write_value(fields, places, value, typed);
+    }
+    fields.varint(encoded.replies.len() as u64);
+    for number in &encoded.replies {
+        fields.varint(*number);
     }
 }
 
@@ -175,7 +193,7 @@ impl Decoder {
         reader: &mut Reader,
         known: &mut Known,
         types: &Types,
-    ) -> Result<Envelope, ReadError> {
+    ) -> Result<(Envelope, Vec<u64>), ReadError> {
         let target = self.places.read(reader, known)?;
         let source = match reader.u8()? {
             0 => None,
@@ -183,21 +201,22 @@ impl Decoder {
         };
         let topic = reader.symbol(known, SymbolKind::Topic)?;
         let topic = self.topic(&topic)?;
-        let payloads = self.values(reader, known, types)?;
+        let (payloads, replies) = self.values(reader, known, types)?;
         let message = Message {
             source,
             topic,
             payloads,
         };
-        Ok(Envelope { target, message })
+        Ok((Envelope { target, message }, replies))
     }
 
+    /// The values, and the numbers of all replies inside of them.
     pub(crate) fn values(
         &self,
         reader: &mut Reader,
         known: &mut Known,
         types: &Types,
-    ) -> Result<Payloads, ReadError> {
+    ) -> Result<(Payloads, Vec<u64>), ReadError> {
         let count = reader.varint()?;
         if count > MAX_VALUES {
             return Err(ReadError::Short);
@@ -206,7 +225,11 @@ impl Decoder {
         for _ in 0..count {
             payloads.push(self.value(reader, known, types)?);
         }
-        Ok(payloads)
+        let mut replies = Vec::new();
+        for _ in 0..reader.varint()? {
+            replies.push(reader.varint()?);
+        }
+        Ok((payloads, replies))
     }
 
     fn topic(&mut self, text: &str) -> Result<Symbol, ReadError> {
@@ -303,7 +326,7 @@ mod tests {
         });
         let mut reader = Reader::new(apart.finish());
         let mut known = Known::default();
-        let read = decoder.message(&mut reader, &mut known, &types).unwrap();
+        let (read, _) = decoder.message(&mut reader, &mut known, &types).unwrap();
         assert_eq!(read.target.to_string(), "{main|2}");
         assert_eq!(read.message.source.unwrap().to_string(), "{alpha@main|1}");
         assert_eq!(read.message.topic, "values");

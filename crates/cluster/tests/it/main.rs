@@ -4,6 +4,7 @@
 mod conformance;
 mod model;
 mod node;
+mod questions;
 #[cfg(feature = "conformance")]
 mod recovery;
 mod session;

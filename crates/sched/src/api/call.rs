@@ -528,7 +528,7 @@ impl Slot {
 
     fn contained(&self, what: &'static str, f: impl FnOnce()) {
         match &self.task {
-            Some(task) => contain_and_report(what, task.pid(), task.shared.own_counters(), f),
+            Some(task) => contain_and_report(what, task.target(), task.shared.own_counters(), f),
             None => drop(contain(f)),
         }
     }

@@ -77,6 +77,10 @@ impl ProcessCell {
     #[cold]
     #[inline(never)]
     pub(super) fn ask_remote(&self, request: ExitRequest) -> Result<(), ExitRequest> {
+        // Of this scheduler, under an address of a type that the process does not take.
+        if let Some(task) = self.shared.find(self.target()) {
+            return task.ask_exit(request);
+        }
         let Some((remote, pid)) = self.shared.elsewhere(self.target()) else {
             return Err(request);
         };

@@ -68,7 +68,7 @@ pub(crate) fn send_all(
                 messages.for_each(|message| left.push(message));
                 return Err(SendAllError {
                     kind,
-                    target: task.pid(),
+                    target: task.target(),
                     sent,
                     messages: left,
                 });
