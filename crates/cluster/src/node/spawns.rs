@@ -95,10 +95,13 @@ impl FarSpawn {
         values::write_values(&mut body, peer.places, &values, &encoded);
         let body = body.finish();
         let watcher = self.watcher;
+        // A refused reply is dropped without the lock: its asker may be at this peer.
+        let mut reply = Some(reply);
         let sent = peer.with(|state, now| {
             if state.is_closed() {
                 return None;
             }
+            let reply = reply.take()?;
             let watch = watcher.as_ref().map(|_| state.tables.watches.reserve());
             let number = state.tables.spawns.insert((reply, watch.zip(watcher)));
             let spawn = Request::Spawn {
