@@ -4,6 +4,7 @@
 //! the name of the sender must be right.
 
 use crate::id::{Lane, NodeId};
+use crate::store::Store;
 use crate::wire::MAX_FRAME;
 use bytes::Bytes;
 use std::sync::Arc;
@@ -27,6 +28,12 @@ pub trait Engine: Send + Sync {
     /// The largest frame that the engine carries, at most [`MAX_FRAME`].
     fn max_frame(&self) -> usize {
         MAX_FRAME
+    }
+
+    /// The consistent store that the engine has beside its frames, once it has started. None by
+    /// default. A node takes it unless [`Builder::store`](crate::Builder::store) sets another.
+    fn store(&self) -> Option<Arc<dyn Store>> {
+        None
     }
 
     /// Stops. Frames taken before leave if they can within this time.

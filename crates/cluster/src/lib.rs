@@ -8,6 +8,7 @@ mod engine;
 mod id;
 mod node;
 mod session;
+mod store;
 mod twin;
 mod wire;
 
@@ -19,6 +20,11 @@ pub use node::{
 pub use session::{
     End, Event, Identity, NoProof, Proof, Refusal, SendError, Session, Settings, State, Stats,
     Transmit, Undelivered,
+};
+pub use store::{
+    Entry, LeaseId, MAX_KEY, MAX_TTL, MAX_VALUE, MIN_TTL, Revision, RunningStore, Store,
+    StoreAnswer, StoreChange, StoreError, StoreFaults, StoreOp, StoreReply, StoreWatch,
+    StoreWatcher, TwinStore,
 };
 pub use twin::{Counts, Faults, Running, Twin, TwinEngine};
 pub use wire::{

@@ -14,6 +14,7 @@ mod messages;
 mod parts;
 mod room;
 mod sessions;
+mod stores;
 mod twins;
 
 pub use calls::*;
@@ -22,6 +23,7 @@ pub use large::*;
 pub use messages::*;
 pub use room::*;
 pub use sessions::*;
+pub use stores::*;
 pub use twins::Twins;
 
 use crate::node::Types;

@@ -6,10 +6,11 @@ use super::types::Types;
 use crate::engine::Engine;
 use crate::id::Halves;
 use crate::session::{Identity, Settings};
+use crate::store::Store;
 use ganger_proc_api::{Instant, NodeName};
 use ganger_sched::WeakHandle;
 use ganger_sched::internal::here;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 pub(crate) struct Base {
     /// The scheduler keeps the node, so the node keeps no handle.
@@ -22,6 +23,8 @@ pub(crate) struct Base {
     pub(crate) types: Types,
     pub(crate) kinds: Kinds,
     pub(crate) watchers: Watchers,
+    /// Set when the engine has started.
+    pub(crate) store: OnceLock<Arc<dyn Store>>,
 }
 
 impl Base {

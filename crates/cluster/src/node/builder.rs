@@ -14,13 +14,14 @@ use super::warden::{Leaving, Warden};
 use crate::engine::{Engine, EngineError};
 use crate::id::{Halves, MAX_NAME, NameError, NodeId};
 use crate::session::{Identity, NoProof, Proof, Settings};
+use crate::store::Store;
 use ganger_proc_api::{BoxError, NodeName, Pid, SubmitError};
 use ganger_relay::Router;
 use ganger_sched::internal::HandleInternals as _;
 use ganger_sched::{Handle, Spawner};
 use std::any::Any;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use thiserror::Error;
 
 /// The cluster of nodes that name none.
@@ -36,6 +37,7 @@ pub struct Builder {
     kinds: Kinds,
     settings: Settings,
     peers: Vec<String>,
+    store: Option<Arc<dyn Store>>,
 }
 
 /// Why a scheduler is not a node.
@@ -92,6 +94,7 @@ impl Cluster {
             kinds: Kinds::default(),
             settings: Settings::default(),
             peers: Vec::new(),
+            store: None,
         }
     }
 }
@@ -168,6 +171,15 @@ impl Builder {
         self
     }
 
+    /// The consistent store of the cluster: all nodes must have the same. Without a call the
+    /// engine's is taken, if it has one.
+    pub fn store(self, store: Arc<dyn Store>) -> Self {
+        Self {
+            store: Some(store),
+            ..self
+        }
+    }
+
     /// Makes the scheduler a node. Its name is the scheduler's node name.
     ///
     /// From now on messages, monitors, links and requests of the scheduler's processes go to
@@ -201,6 +213,7 @@ impl Builder {
             types: self.types,
             kinds: self.kinds,
             watchers: Watchers::default(),
+            store: OnceLock::new(),
         }));
         let gateway = Arc::new(Gateway(Arc::clone(&core)));
         let remote = Arc::clone(&gateway);
@@ -215,6 +228,9 @@ impl Builder {
         }
         let sink = Arc::new(Sink(Arc::downgrade(&core)));
         core.base.engine.start(&id, sink)?;
+        if let Some(store) = self.store.or_else(|| core.base.engine.store()) {
+            let _only = core.base.store.set(store);
+        }
         let leaving = Arc::new(Leaving::default());
         let warden = Warden::new(Arc::clone(&core), Arc::clone(&leaving));
         let started = scheduler.spawner().labelled("node").spawn(warden);

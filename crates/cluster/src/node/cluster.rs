@@ -7,6 +7,7 @@ use super::spawns::FarSpawn;
 use super::warden::Leaving;
 use crate::id::{Incarnation, NodeId};
 use crate::session::Stats;
+use crate::store::Store;
 use ganger_proc_api::{BoxError, NodeName, Payload, Pid, Reply};
 use ganger_sched::{Call, Recipient};
 use std::any::Any;
@@ -142,6 +143,12 @@ impl Cluster {
     pub fn spawn_on<I: Any + Send>(&self, node: NodeName, kind: &str, input: I) -> FarSpawn {
         let core = Arc::clone(&self.core);
         FarSpawn::new(core, node, kind, Payload::of(input))
+    }
+
+    /// The consistent store of the node, if it has one.
+    #[must_use]
+    pub fn store(&self) -> Option<Arc<dyn Store>> {
+        self.core.base.store.get().cloned()
     }
 
     /// Figures of the session with a node, if the node is known.

@@ -7,3 +7,7 @@ mod one_scheduler {
 mod twin {
     ganger_cluster::cases!(ganger_cluster::conformance::Twins);
 }
+
+mod twin_store {
+    ganger_cluster::store_cases!(ganger_cluster::conformance::TwinStores);
+}
