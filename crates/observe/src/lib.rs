@@ -53,6 +53,8 @@ pub use metrics::{Metrics, Publishing, publish};
 pub use observer::{
     By, Counters, Group, Head, Node, Observer, ProcessDetails, Top, Tree, Wait, Waits,
 };
+#[cfg(feature = "cluster")]
+pub use observer::{Nodes, PeerLook};
 #[cfg(feature = "serve")]
 pub use observer::{Socket, SocketKind, SocketWait, Sockets};
 #[cfg(feature = "observer")]

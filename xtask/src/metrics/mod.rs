@@ -46,6 +46,7 @@ fn add(text: &mut String, metric: &Metric) {
         Of::Counts => "`Counts`",
         Of::Histograms => "`Histograms`",
         Of::Alarms => "alarms",
+        Of::Nodes => "cluster",
     };
     let labels: Vec<_> = metric.labels.iter().map(|it| format!("`{it}`")).collect();
     let labels = labels.join(", ");

@@ -55,6 +55,7 @@ const LAYERS: [(&str, &[&str]); 27] = [
             "task",
             "net",
             "link",
+            "cluster",
             "lock",
             "supervise",
         ],

@@ -240,7 +240,9 @@ impl Builder {
                 peer.open();
             }
         }
-        Ok(Cluster::new(core, leaving))
+        let cluster = Cluster::new(core, leaving);
+        cluster.keep(scheduler);
+        Ok(cluster)
     }
 }
 

@@ -61,6 +61,10 @@ impl Watchers {
             .collect()
     }
 
+    pub(crate) fn incarnation(&self, node: &NodeId) -> Option<Incarnation> {
+        lock(&self.0).up.get(node).copied()
+    }
+
     /// Tells the watcher of the nodes that are up, and then of each change.
     pub(crate) fn add(&self, watcher: Recipient<NodeChange>) {
         // Under the lock, so that the snapshot is before all changes. No limit of a mailbox refuses

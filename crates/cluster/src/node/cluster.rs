@@ -2,6 +2,7 @@
 
 use super::changes::NodeChange;
 use super::core::Core;
+use super::look::PeerLook;
 use super::requests::Request;
 use super::spawns::FarSpawn;
 use super::warden::Leaving;
@@ -9,7 +10,8 @@ use crate::id::{Incarnation, NodeId};
 use crate::session::Stats;
 use crate::store::Store;
 use ganger_proc_api::{BoxError, NodeName, Payload, Pid, Reply};
-use ganger_sched::{Call, Recipient};
+use ganger_sched::internal::HandleInternals as _;
+use ganger_sched::{Call, Handle, Recipient};
 use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
@@ -158,6 +160,31 @@ impl Cluster {
         Some(peer.look(|state| state.session().stats()))
     }
 
+    /// All peers that the node knows, connected or not, in the order of their names. O(peers), at
+    /// most 1,024; takes the lock of each for a moment.
+    #[must_use]
+    pub fn peers(&self) -> Vec<PeerLook> {
+        self.core.all().iter().map(|peer| peer.look_at()).collect()
+    }
+
+    /// The name of the cluster.
+    #[must_use]
+    pub fn cluster_name(&self) -> &str {
+        &self.core.base.identity.cluster
+    }
+
+    /// The node that the scheduler is, once it has joined a cluster.
+    #[must_use]
+    pub fn of(scheduler: &Handle) -> Option<Self> {
+        let joined = scheduler.find_extension::<Joined>()?;
+        Some(joined.0.clone())
+    }
+
+    /// Has [`of`](Self::of) find the node.
+    pub(super) fn keep(&self, scheduler: &Handle) {
+        let _kept = scheduler.extension(|_| Joined(self.clone()));
+    }
+
     /// Has the node leave the cluster. Messages are refused from now on; those that were accepted
     /// are carried, for as long as `within`. Then each peer is told. Returns at once.
     pub fn leave(&self, within: Duration) {
@@ -168,6 +195,9 @@ impl Cluster {
         self.leaving.begin(within);
     }
 }
+
+/// The scheduler's extension.
+struct Joined(Cluster);
 
 /// The question was not asked.
 #[derive(Debug, thiserror::Error)]

@@ -132,9 +132,6 @@ impl Link {
 
     fn ended(&mut self, scheduler: &Handle, over: Over) {
         self.incoming = Default::default();
-        let unsent = over.undelivered.unsent.iter();
-        let unsent: u64 = unsent.map(|(_, messages)| messages.len() as u64).sum();
-        let undelivered = over.undelivered.unacknowledged + unsent + over.beside;
         watch::forget(&self.peer, scheduler, over.left.watched);
         let exits = over.left.watches.into_iter();
         self.notices
@@ -142,7 +139,8 @@ impl Link {
         self.notices
             .extend(over.left.links.into_iter().map(Notice::Link));
         unanswered(over.left.names, over.left.spawns, over.left.open);
-        self.notices.push_back(Notice::Down(over.why, undelivered));
+        self.notices
+            .push_back(Notice::Down(over.why, over.undelivered));
     }
 
     fn tell(&self, scheduler: &Handle, notice: Notice) {

@@ -19,6 +19,7 @@
 //! it. After an end its entry is with the link, and nothing else has it: told once.
 
 use super::base::Base;
+use super::past::Past;
 use super::places::Places;
 use super::requests::{Request, op};
 use super::streams::{Next, Streams};
@@ -26,7 +27,7 @@ use super::tables::{Asking, Left, Tables};
 use super::types::MAX_MESSAGE;
 use super::values::{self, Encoded};
 use crate::id::{Half, Incarnation, Lane, NodeId};
-use crate::session::{End, Event, Refusal, SendError, Session, Undelivered};
+use crate::session::{End, Event, Refusal, SendError, Session};
 use crate::wire::{Apart, HEADER, Messages, ReadError, Writer};
 use bytes::Bytes;
 use ganger_proc_api::{Envelope, Instant, SendErrorKind};
@@ -77,9 +78,8 @@ pub(crate) enum Happened {
 /// An ended session, and all that waited for it.
 pub(crate) struct Over {
     pub(crate) why: End,
-    pub(crate) undelivered: Undelivered,
-    /// Messages and requests that had no place in the session's queue.
-    pub(crate) beside: u64,
+    /// How many messages and requests were not acknowledged, or not sent.
+    pub(crate) undelivered: u64,
     pub(crate) left: Left,
 }
 
@@ -106,6 +106,7 @@ pub(crate) struct State {
     /// Senders that wait for room, in order.
     waiting: VecDeque<Waker>,
     happened: VecDeque<Happened>,
+    past: Past,
     /// When the link's timer fires.
     armed: Option<Instant>,
     /// Why messages are refused: the node leaves, or the link is gone.
@@ -138,6 +139,7 @@ impl Peer {
             owed: Default::default(),
             waiting: VecDeque::new(),
             happened: VecDeque::new(),
+            past: Past::default(),
             armed: None,
             is_closed: false,
             has_left: false,
@@ -357,6 +359,15 @@ impl State {
         &self.session
     }
 
+    pub(super) fn past(&self) -> Past {
+        self.past
+    }
+
+    /// How many senders wait for room.
+    pub(super) fn waiting(&self) -> usize {
+        self.waiting.len()
+    }
+
     /// Whether a user's message may be taken. On the control lane half of the queue is for
     /// requests.
     fn has_room(&self, lane: Lane) -> bool {
@@ -547,12 +558,18 @@ impl State {
                 } => {
                     let owed = self.owed.iter().map(VecDeque::len).sum::<usize>();
                     let large = self.streams.iter().map(Streams::len).sum::<usize>();
+                    let unsent = undelivered.unsent.iter();
+                    let unsent = unsent.map(|(_, messages)| messages.len()).sum::<usize>();
+                    let unsent = (owed + large + unsent) as u64;
+                    let undelivered = undelivered.unacknowledged + unsent;
+                    self.past.ended += 1;
+                    self.past.last_end = Some(why);
+                    self.past.undelivered += undelivered;
                     self.owed = Default::default();
                     self.streams = Default::default();
                     Happened::Ended(Box::new(Over {
                         why,
                         undelivered,
-                        beside: (owed + large) as u64,
                         left: self.tables.take_all(),
                     }))
                 }

@@ -16,6 +16,10 @@ pub(crate) struct Watches {
 }
 
 impl Watches {
+    pub(crate) fn len(&self) -> usize {
+        self.by_number.len()
+    }
+
     /// Returns the number of the new entry.
     pub(crate) fn insert(&mut self, process: Pid, action: Box<dyn ExitAction>) -> u64 {
         self.last += 1;

@@ -4,6 +4,7 @@ use super::event::{End, Event, Refusal, SendError, Undelivered};
 use super::identity::Identity;
 use super::outgoing::Outgoing;
 use super::settings::Settings;
+use super::stats::{State, Stats};
 use super::up::{Opening, Up};
 use crate::id::{Half, Halves, Lane, NodeId};
 use crate::wire::{Frame, Hello, Notice, ReadError, Writer};
@@ -11,7 +12,6 @@ use bytes::Bytes;
 use ganger_proc_api::Instant;
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::time::Duration;
 
 /// The most answers in the queue. A peer that asks faster than this side polls gets fewer.
 const MOST_REPLIES: usize = 16;
@@ -29,35 +29,6 @@ pub struct Transmit {
     pub frame: Bytes,
     /// The own half and the lane of messages.
     messages_of: Option<(Half, Lane)>,
-}
-
-/// The state of a session.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum State {
-    /// No session is wanted.
-    Down,
-    /// The peer has not answered yet.
-    Opening,
-    /// The peer has answered.
-    Up,
-}
-
-/// Figures of a session.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Stats {
-    /// The state.
-    pub state: State,
-    /// The own half, unless the session is down.
-    pub session: Option<Half>,
-    /// The smoothed round trip, once measured.
-    pub round_trip: Option<Duration>,
-    /// Bytes in the queue, by lane.
-    pub queued: [usize; 2],
-    /// Bytes sent and not acknowledged, by lane.
-    pub unacknowledged: [usize; 2],
-    /// How many frames were sent again, by lane.
-    pub resent: [u64; 2],
 }
 
 #[derive(Debug)]
@@ -84,6 +55,8 @@ pub struct Session {
     peer: NodeId,
     settings: Settings,
     halves: Arc<Halves>,
+    /// Of ended sessions: see [`Stats::resent`].
+    resent: [u64; 2],
     /// The newest half of the peer. Older halves are ignored.
     newest: Option<Half>,
     /// The own half and the peer's of the last session, if a side has left it.
@@ -91,7 +64,7 @@ pub struct Session {
     inner: Inner,
     replies: VecDeque<Bytes>,
     events: VecDeque<Event>,
-    /// How many of the events are refusals.
+    /// Refusals among the events.
     refusals: usize,
 }
 
@@ -104,6 +77,7 @@ impl Session {
             peer,
             settings: settings.in_range(),
             halves,
+            resent: [0; 2],
             newest: None,
             left: None,
             inner: Inner::Down,
@@ -378,7 +352,8 @@ impl Session {
         };
         let has_messages = out.iter().any(Outgoing::has_messages);
         let mut undelivered = Undelivered::default();
-        for lane in out {
+        for (lane, resent) in out.into_iter().zip(&mut self.resent) {
+            *resent += lane.resent();
             lane.give_up(&mut undelivered);
         }
         if was_up || has_messages {
@@ -569,11 +544,11 @@ impl Session {
     }
 
     fn lanes(&self) -> Option<&[Outgoing; 2]> {
-        match &self.inner {
-            Inner::Down => None,
-            Inner::Opening(opening) => Some(&opening.out),
-            Inner::Up(up) => Some(&up.out),
-        }
+        Some(match &self.inner {
+            Inner::Down => return None,
+            Inner::Opening(opening) => &opening.out,
+            Inner::Up(up) => &up.out,
+        })
     }
 
     /// Figures for observers.
@@ -585,16 +560,15 @@ impl Session {
             Inner::Opening(_) => (State::Opening, None),
             Inner::Up(up) => (State::Up, up.round_trip.smoothed()),
         };
-        let of = |figure: fn(&Outgoing) -> usize| {
-            lanes.map_or([0; 2], |lanes| [figure(&lanes[0]), figure(&lanes[1])])
-        };
+        let of =
+            |figure: fn(&Outgoing) -> usize| lanes.map_or([0; 2], |it| it.each_ref().map(figure));
         Stats {
             state,
             session: self.session(),
             round_trip,
             queued: of(Outgoing::queued),
             unacknowledged: of(Outgoing::unacked),
-            resent: lanes.map_or([0; 2], |lanes| [lanes[0].resent(), lanes[1].resent()]),
+            resent: [0, 1].map(|lane| self.resent[lane] + lanes.map_or(0, |it| it[lane].resent())),
         }
     }
 }

@@ -31,9 +31,11 @@ mod outgoing;
 mod probe;
 mod round_trip;
 mod settings;
+mod stats;
 mod up;
 
 pub use event::{End, Event, Refusal, SendError, Undelivered};
 pub use identity::{Identity, NoProof, Proof};
-pub use machine::{Session, State, Stats, Transmit};
+pub use machine::{Session, Transmit};
 pub use settings::Settings;
+pub use stats::{State, Stats};

@@ -20,6 +20,7 @@ mod counts;
 mod inspected;
 mod measures;
 mod mistake;
+mod nodes;
 mod order;
 mod query;
 mod recent;
@@ -36,6 +37,7 @@ pub use counts::Counts;
 pub use inspected::Inspected;
 pub use measures::{Distribution, Distributions, OfType, ProcessCounts, Wait, WorkerTimes};
 pub use mistake::QueryError;
+pub use nodes::{Node, Nodes, Peer};
 pub use order::By;
 #[cfg(feature = "serve")]
 pub(crate) use order::read_period;

@@ -85,6 +85,7 @@ use std::time::Duration;
 /// | `/api/v1/waits` | [`Waits`]: see [`watch_waits`](Serve::watch_waits) |
 /// | `/api/v1/events` | server-sent events: a [`Snapshot`] a second, or `?every=` 250ms to 60s |
 /// | `/api/v1/letters` | [`Letters`] |
+/// | `/api/v1/nodes` | [`Nodes`]: the cluster, by the feature `cluster` |
 /// | `/api/v1/sockets` | [`Sockets`], by a [`SocketsQuery`], where `ganger-net` drives |
 /// | `/trace` | the last `?seconds=` of a flight recorder, for Perfetto |
 /// | `/profile` | a file for pprof, or folded stacks, by the feature `profile` |
@@ -111,6 +112,7 @@ use std::time::Duration;
 /// [`Tree`]: crate::api::Tree
 /// [`Waits`]: crate::api::Waits
 /// [`Letters`]: crate::api::Letters
+/// [`Nodes`]: crate::api::Nodes
 /// [`Sockets`]: crate::api::Sockets
 /// [`SocketsQuery`]: crate::api::SocketsQuery
 /// [`Acted`]: crate::api::Acted

@@ -15,7 +15,7 @@ const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;max-width:44rem;mar
                      input,button{font:inherit;padding:.3rem .6rem}";
 
 /// The paths, each with an example to follow and what is there.
-const PATHS: [(&str, &str, &str); 21] = [
+const PATHS: [(&str, &str, &str); 22] = [
     ("/healthz", "/healthz", "whether the program is alive"),
     (
         "/readyz",
@@ -106,6 +106,11 @@ const PATHS: [(&str, &str, &str); 21] = [
         "/api/v1/letters",
         "/api/v1/letters",
         "messages that no process has taken",
+    ),
+    (
+        "/api/v1/nodes",
+        "/api/v1/nodes",
+        "nodes of a cluster, with their peers and sessions",
     ),
     (
         "/api/v1/sockets",

@@ -45,6 +45,7 @@ enum Route<'a> {
     View(View),
     Events,
     Letters,
+    Nodes,
     Sockets,
     Profile,
     Trace,
@@ -66,6 +67,7 @@ impl<'a> Route<'a> {
             "/api/v1/waits" => Self::View(View::Waits),
             "/api/v1/events" => Self::Events,
             "/api/v1/letters" => Self::Letters,
+            "/api/v1/nodes" => Self::Nodes,
             "/api/v1/sockets" => Self::Sockets,
             "/profile" => Self::Profile,
             "/trace" => Self::Trace,
@@ -265,6 +267,10 @@ async fn without_body(
         Route::Letters => {
             no_query(query)?;
             Ok(answer::json(&look::letters(&schedulers(site))))
+        }
+        Route::Nodes => {
+            no_query(query)?;
+            Ok(answer::json(&look::nodes(&schedulers(site))))
         }
         Route::Profile => profile(cx, site, query).await,
         Route::Trace => {

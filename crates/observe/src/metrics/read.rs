@@ -103,6 +103,8 @@ impl Families {
         if let Some(distributions) = distributions {
             adding.add_distributions(distributions, &types);
         }
+        #[cfg(feature = "cluster")]
+        adding.add_sessions(handle);
     }
 }
 
@@ -143,6 +145,31 @@ impl Adding<'_> {
     fn numbers(&mut self, metric: &'static Metric, values: &[(&str, u64)]) {
         for &(label, value) in values {
             self.add(metric, &[label], Value::Number(value));
+        }
+    }
+
+    #[cfg(feature = "cluster")]
+    fn add_sessions(&mut self, handle: &Handle) {
+        let nodes = crate::observer::nodes::nodes(handle);
+        for peer in nodes.iter().flat_map(|it| &it.peers) {
+            let (name, session) = (peer.name.as_str(), &peer.session);
+            let is_up = session.state == ganger_cluster::State::Up;
+            self.numbers(&table::SESSION_UP, &[(name, u64::from(is_up))]);
+            if let Some(time) = session.round_trip {
+                self.add(&table::SESSION_ROUND_TRIP, &[name], Value::Time(time));
+            }
+            for (place, lane) in ["control", "data"].into_iter().enumerate() {
+                let mut add = |metric, value| self.add(metric, &[name, lane], Value::Number(value));
+                add(&table::SESSION_QUEUED, session.queued[place] as u64);
+                let unacknowledged = session.unacknowledged[place] as u64;
+                add(&table::SESSION_UNACKNOWLEDGED, unacknowledged);
+                add(&table::SESSION_RESENT, session.resent[place]);
+            }
+            self.numbers(&table::SESSION_ENDED, &[(name, peer.ended)]);
+            self.numbers(&table::SESSION_UNDELIVERED, &[(name, peer.undelivered)]);
+            self.numbers(&table::SESSION_WAITING, &[(name, peer.waiting as u64)]);
+            self.numbers(&table::SESSION_ASKED, &[(name, peer.asked as u64)]);
+            self.numbers(&table::SESSION_WATCHING, &[(name, peer.watching as u64)]);
         }
     }
 

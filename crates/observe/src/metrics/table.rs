@@ -29,6 +29,8 @@ pub(crate) enum Of {
     Histograms,
     /// Schedulers with `Alarms`.
     Alarms,
+    /// Schedulers that have joined a cluster, in programs with the feature `cluster`.
+    Nodes,
 }
 
 /// A metric.
@@ -165,4 +167,24 @@ metrics! {
         "Alarms that are raised, by kind.";
     ALARM_COUNT: "ganger.alarm.count", Counter, "{alarm}", ["kind"], Alarms,
         "Alarms that have been raised, by kind.";
+    SESSION_UP: "ganger.session.up", Gauge, "{session}", ["peer"], Nodes,
+        "1 while a session with the peer is up, otherwise 0.";
+    SESSION_ROUND_TRIP: "ganger.session.round_trip", Gauge, "s", ["peer"], Nodes,
+        "The smoothed round trip of the session.";
+    SESSION_QUEUED: "ganger.session.queued", Gauge, "By", ["peer", "lane"], Nodes,
+        "Bytes in the queue to the peer, by lane: control, data.";
+    SESSION_UNACKNOWLEDGED: "ganger.session.unacknowledged", Gauge, "By", ["peer", "lane"], Nodes,
+        "Bytes sent to the peer and not acknowledged, by lane.";
+    SESSION_RESENT: "ganger.session.resent", Counter, "{frame}", ["peer", "lane"], Nodes,
+        "Frames sent to the peer again, by lane.";
+    SESSION_ENDED: "ganger.session.ended", Counter, "{session}", ["peer"], Nodes,
+        "Sessions with the peer that have ended.";
+    SESSION_UNDELIVERED: "ganger.session.undelivered", Counter, "{message}", ["peer"], Nodes,
+        "Messages to the peer that ended sessions have lost.";
+    SESSION_WAITING: "ganger.session.waiting", Gauge, "{sender}", ["peer"], Nodes,
+        "Senders that wait for room in the queue to the peer.";
+    SESSION_ASKED: "ganger.session.asked", Gauge, "{question}", ["peer"], Nodes,
+        "Questions to processes of the peer without an answer so far.";
+    SESSION_WATCHING: "ganger.session.watching", Gauge, "{process}", ["peer"], Nodes,
+        "Processes of the peer that are monitored, watched or waited for.";
 }

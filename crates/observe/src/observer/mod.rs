@@ -11,6 +11,8 @@
 //! core at most, and the program goes on.
 
 pub(crate) mod groups;
+#[cfg(feature = "cluster")]
+pub(crate) mod nodes;
 pub(crate) mod one;
 mod since;
 #[cfg(feature = "serve")]
@@ -20,6 +22,8 @@ pub(crate) mod tree;
 pub(crate) mod waits;
 
 pub use groups::Group;
+#[cfg(feature = "cluster")]
+pub use nodes::{Nodes, PeerLook};
 pub use one::ProcessDetails;
 pub use since::Counters;
 #[cfg(feature = "serve")]

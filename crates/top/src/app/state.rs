@@ -8,8 +8,8 @@ use crate::feed::{Answer, News, Wish};
 use crate::measure::{Key, Pulse, Row, Rows, Sort};
 use crate::text;
 use ganger_observe::api::{
-    Filter, Group, Groups, Letter, Letters, ProcessesQuery, Scheduler, Snapshot, Socket, Sockets,
-    SocketsQuery, Waits,
+    Filter, Group, Groups, Letter, Letters, Node, Nodes, Peer, ProcessesQuery, Scheduler, Snapshot,
+    Socket, Sockets, SocketsQuery, Waits,
 };
 use std::collections::HashMap;
 use std::time::Duration;
@@ -90,6 +90,7 @@ pub(crate) struct App {
     pub(crate) tree: Folds,
     pub(crate) waits: Option<Waits>,
     pub(crate) sockets: Option<Sockets>,
+    pub(crate) nodes: Option<Nodes>,
     pub(crate) letters: Option<Letters>,
     pub(crate) cycles: Option<usize>,
     pub(crate) one: Option<Key>,
@@ -131,6 +132,7 @@ impl App {
             tree: Folds::default(),
             waits: None,
             sockets: None,
+            nodes: None,
             letters: None,
             cycles: None,
             one: None,
@@ -148,6 +150,7 @@ impl App {
             View::Tree => Wish::Tree,
             View::Waits => Wish::Waits,
             View::Sockets => Wish::Sockets(self.sockets_query()),
+            View::Nodes => Wish::Nodes,
             View::Letters => Wish::Letters,
             View::Alarms => Wish::Nothing,
             View::One => self.one.clone().map_or(Wish::Nothing, Wish::Process),
@@ -230,6 +233,7 @@ impl App {
             View::Tree => self.tree.is_there,
             View::Waits => self.waits.is_some(),
             View::Sockets => self.sockets.is_some(),
+            View::Nodes => self.nodes.is_some(),
             View::Letters => self.letters.is_some(),
             View::Alarms => self.pulse.is_some(),
             View::One => true,
@@ -317,6 +321,7 @@ impl App {
             Answer::Groups(groups) => self.groups = Some(groups),
             Answer::Tree(tree) => self.tree.take(tree),
             Answer::Sockets(sockets) => self.sockets = Some(sockets),
+            Answer::Nodes(nodes) => self.nodes = Some(nodes),
             Answer::Letters(letters) => self.letters = Some(letters),
             Answer::Waits(waits) => {
                 self.cycles = Some(waits.cycles.len());
@@ -384,6 +389,12 @@ impl App {
                     .map(|it| format!("{} {}", it.scheduler, it.id))
                     .collect()
             }
+            View::Nodes => {
+                let peers = self.peers().into_iter();
+                peers
+                    .map(|(node, it)| format!("{} {}", node.scheduler, it.name))
+                    .collect()
+            }
             View::Alarms => {
                 let pulse = self.pulse.as_ref();
                 let alarms = pulse.map_or(0, |it| it.alarms.len() + it.long_steps.len());
@@ -411,6 +422,13 @@ impl App {
     /// The sockets of the answer.
     pub(crate) fn sockets(&self) -> &[Socket] {
         self.sockets.as_ref().map_or(&[], |it| &it.sockets)
+    }
+
+    /// The peers of the nodes, each with its node.
+    pub(crate) fn peers(&self) -> Vec<(&Node, &Peer)> {
+        let nodes = self.nodes.iter().flat_map(|it| &it.nodes);
+        let peers = nodes.flat_map(|node| node.peers.iter().map(move |peer| (node, peer)));
+        peers.collect()
     }
 
     /// The letters of the shown scheduler, the newest first.
@@ -456,7 +474,7 @@ impl App {
                 let letters = self.letters();
                 letters.get(at).map(|it| (number, it.target.clone()))
             }
-            View::Groups | View::One => None,
+            View::Groups | View::Nodes | View::One => None,
         };
         key.filter(is_pid)
     }

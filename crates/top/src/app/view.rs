@@ -8,6 +8,7 @@ pub(crate) enum View {
     Tree,
     Waits,
     Sockets,
+    Nodes,
     Alarms,
     Letters,
     /// A single process.
@@ -16,12 +17,13 @@ pub(crate) enum View {
 
 impl View {
     /// The views with a key, in the order of the key Tab.
-    pub(crate) const ALL: [Self; 7] = [
+    pub(crate) const ALL: [Self; 8] = [
         Self::Processes,
         Self::Groups,
         Self::Tree,
         Self::Waits,
         Self::Sockets,
+        Self::Nodes,
         Self::Alarms,
         Self::Letters,
     ];
@@ -33,6 +35,7 @@ impl View {
             Self::Tree => Some('e'),
             Self::Waits => Some('w'),
             Self::Sockets => Some('o'),
+            Self::Nodes => Some('c'),
             Self::Alarms => Some('a'),
             Self::Letters => Some('l'),
             Self::One => None,
@@ -46,6 +49,7 @@ impl View {
             Self::Tree => "Tree",
             Self::Waits => "Waits",
             Self::Sockets => "Sockets",
+            Self::Nodes => "Nodes",
             Self::Alarms => "Alarms",
             Self::Letters => "Dead letters",
             Self::One => "Process",

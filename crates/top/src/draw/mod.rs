@@ -73,6 +73,7 @@ pub(crate) fn view(app: &mut App, theme: Theme, area: Rect, buffer: &mut Buffer)
         View::Tree => (&views::TREE, &|it| views::branch(app, theme, it)),
         View::Waits => (&views::WAITS, &|it| views::wait(app, theme, it)),
         View::Sockets => (&views::SOCKETS, &|it| views::socket(app, it)),
+        View::Nodes => (&views::NODES, &|it| views::node(app, theme, it)),
         View::Alarms => (&views::ALARMS, &|it| views::alarm(app, theme, it)),
         View::Letters | View::One => (&views::LETTERS, &|it| views::letter(app, it)),
     };
@@ -96,6 +97,7 @@ fn rows(app: &App) -> usize {
         View::Tree => app.tree.visible().len(),
         View::Waits => app.waits.as_ref().map_or(0, |it| it.waits.len()),
         View::Sockets => app.sockets().len(),
+        View::Nodes => app.peers().len(),
         View::Alarms => app
             .pulse
             .as_ref()
@@ -119,6 +121,10 @@ fn empty(app: &App) -> &'static str {
             "ganger-net does not drive this scheduler: see Builder::driver."
         }
         View::Sockets => "No socket is open.",
+        View::Nodes if app.nodes.as_ref().is_some_and(|it| it.nodes.is_empty()) => {
+            "No scheduler here is a node of a cluster: see ganger::cluster."
+        }
+        View::Nodes => "No other node is known.",
         View::Alarms => "No alarm is raised, and no step was long.",
         View::Letters => "No dead letter is kept: see ganger_observe::keep_letters.",
         View::One => "",
@@ -179,6 +185,7 @@ pub(crate) fn title(app: &App, theme: Theme) -> Line<'static> {
             let open = app.sockets.as_ref().map_or(0, |it| it.open);
             format!("{} of {}", app.sockets().len(), count(open))
         }
+        View::Nodes => views::own_nodes(app),
         View::Alarms => {
             let pulse = app.pulse.as_ref();
             let (alarms, steps) = pulse.map_or((0, 0), |it| (it.alarms.len(), it.long_steps.len()));

@@ -181,6 +181,8 @@ fn each_view_has_its_key_and_its_content() {
     stage.shows(&["Sockets 0 of 0", "ganger-net does not drive this scheduler"]);
     stage.press(KeyCode::Char('s'));
     stage.pass(1);
+    stage.press(KeyCode::Char('c'));
+    stage.shows(&["Nodes shop of demo", "billing", "stock", "up"]);
     stage.press(KeyCode::Char('a'));
     stage.shows(&[
         "Alarms 2, long steps 1",

@@ -185,6 +185,59 @@ pub(super) fn socket(app: &App, place: usize) -> Vec<Cell> {
     ]
 }
 
+pub(super) const NODES: [Column; 10] = [
+    Column::fill("PEER", 10),
+    Column::left("SESSION", 8),
+    Column::right("RTT", 7),
+    Column::right("QUEUE", 8),
+    Column::right("FLIGHT", 8),
+    Column::right("RESENT", 7).rank(1),
+    Column::right("WATCHES", 8).rank(1),
+    Column::right("ASKED", 7).rank(1),
+    Column::right("ENDED", 6),
+    Column::right("LOST", 7),
+];
+
+/// A peer of a node of the program.
+pub(super) fn node(app: &App, theme: Theme, place: usize) -> Vec<Cell> {
+    let peers = app.peers();
+    let Some((node, peer)) = peers.get(place) else {
+        return Vec::new();
+    };
+    let sum = |pair: [u64; 2]| pair.iter().fold(0, |sum: u64, it| sum.saturating_add(*it));
+    let nodes = app.nodes.as_ref().map_or(0, |it| it.nodes.len());
+    let name = match nodes {
+        0 | 1 => peer.name.clone(),
+        _ => format!("{} of {}", peer.name, node.name),
+    };
+    let session = Cell::plain(&peer.state);
+    let session = match &*peer.state {
+        "up" => session,
+        _ => session.styled(theme.bad()),
+    };
+    vec![
+        Cell::plain(name),
+        session,
+        Cell::plain(peer.round_trip_ns.map(time).unwrap_or_default()),
+        Cell::plain(count(sum(peer.queued))),
+        Cell::plain(count(sum(peer.unacknowledged))),
+        Cell::plain(count(sum(peer.resent))),
+        Cell::plain(count(peer.watching)),
+        Cell::plain(count(peer.asked)),
+        Cell::plain(count(peer.ended)),
+        Cell::plain(count(peer.undelivered)),
+    ]
+}
+
+/// The nodes of the program, above the list.
+pub(super) fn own_nodes(app: &App) -> String {
+    let nodes = app.nodes.iter().flat_map(|it| &it.nodes);
+    let names: Vec<_> = nodes
+        .map(|it| format!("{} of {}, run {}", it.name, it.cluster, it.incarnation))
+        .collect();
+    names.join("; ")
+}
+
 pub(super) const ALARMS: [Column; 4] = [
     Column::right("SINCE", 7),
     Column::left("KIND", 12).wide(20),

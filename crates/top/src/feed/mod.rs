@@ -12,7 +12,7 @@ use crate::fault::Fault;
 use crate::measure::Key;
 use crate::source::Source;
 use ganger_observe::api::{
-    Groups, Letters, Processes, ProcessesQuery, Snapshot, Sockets, SocketsQuery, Tree, Waits,
+    Groups, Letters, Nodes, Processes, ProcessesQuery, Snapshot, Sockets, SocketsQuery, Tree, Waits,
 };
 use std::collections::HashSet;
 use std::io;
@@ -42,6 +42,7 @@ pub(crate) enum Wish {
     Tree,
     Waits,
     Sockets(SocketsQuery),
+    Nodes,
     Letters,
     /// The snapshots are enough.
     Nothing,
@@ -58,6 +59,7 @@ pub(crate) enum Answer {
     Tree(Tree),
     Waits(Waits),
     Sockets(Sockets),
+    Nodes(Nodes),
     Letters(Letters),
 }
 
@@ -260,6 +262,7 @@ pub(crate) fn ask(
         Wish::Tree => source.tree().map(Answer::Tree),
         Wish::Waits => source.waits().map(Answer::Waits),
         Wish::Sockets(query) => source.sockets(query).map(Answer::Sockets),
+        Wish::Nodes => source.nodes().map(Answer::Nodes),
         Wish::Letters => source.letters().map(Answer::Letters),
         Wish::Process((scheduler, pid)) => match source.process(*scheduler, pid) {
             Ok(mut answer) => Ok(Answer::Process(answer.processes.pop().map(Box::new))),

@@ -34,6 +34,9 @@ impl<F: Fn() -> Result<(), Fault> + Send + Sync> Source for Scripted<F> {
     fn sockets(&self, query: &SocketsQuery) -> Result<Sockets, Fault> {
         self.0.sockets(query)
     }
+    fn nodes(&self) -> Result<Nodes, Fault> {
+        self.0.nodes()
+    }
     fn letters(&self) -> Result<Letters, Fault> {
         self.0.letters()
     }
@@ -87,6 +90,7 @@ fn a_new_wish_is_answered_at_once() {
         Wish::Tree,
         Wish::Waits,
         Wish::Sockets(SocketsQuery::default()),
+        Wish::Nodes,
         Wish::Letters,
         Wish::Processes(ProcessesQuery::default()),
         Wish::Process((1, "{shop|4294967326}".to_owned())),
@@ -99,6 +103,7 @@ fn a_new_wish_is_answered_at_once() {
             Answer::Tree(_) => wish == Wish::Tree,
             Answer::Waits(_) => wish == Wish::Waits,
             Answer::Sockets(_) => matches!(wish, Wish::Sockets(_)),
+            Answer::Nodes(_) => wish == Wish::Nodes,
             Answer::Letters(_) => wish == Wish::Letters,
             Answer::Processes(..) => matches!(wish, Wish::Processes(_)),
             Answer::Process(process) => process.is_some_and(|it| it.names == ["mailer"]),

@@ -11,7 +11,8 @@ pub use remote::Remote;
 
 use crate::fault::Fault;
 use ganger_observe::api::{
-    Acted, Groups, Letters, Processes, ProcessesQuery, Snapshot, Sockets, SocketsQuery, Tree, Waits,
+    Acted, Groups, Letters, Nodes, Processes, ProcessesQuery, Snapshot, Sockets, SocketsQuery,
+    Tree, Waits,
 };
 use std::io::Write;
 use std::time::Duration;
@@ -42,6 +43,8 @@ pub trait Source: Send + Sync {
     fn waits(&self) -> Result<Waits, Fault>;
     /// A page of the open sockets.
     fn sockets(&self, query: &SocketsQuery) -> Result<Sockets, Fault>;
+    /// Nodes of a cluster, and their peers.
+    fn nodes(&self) -> Result<Nodes, Fault>;
     /// Dead letters.
     fn letters(&self) -> Result<Letters, Fault>;
     /// Does something to a process: the name of one of

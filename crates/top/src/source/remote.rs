@@ -5,8 +5,8 @@ use super::address::Address;
 use super::http::Client;
 use crate::fault::Fault;
 use ganger_observe::api::{
-    self, Acted, Groups, Letters, Processes, ProcessesQuery, Snapshot, Sockets, SocketsQuery, Tree,
-    Waits,
+    self, Acted, Groups, Letters, Nodes, Processes, ProcessesQuery, Snapshot, Sockets,
+    SocketsQuery, Tree, Waits,
 };
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::de::DeserializeOwned;
@@ -90,6 +90,10 @@ impl Source for Remote {
 
     fn sockets(&self, query: &SocketsQuery) -> Result<Sockets, Fault> {
         self.ask(&format!("/api/v1/sockets?{query}"), Duration::ZERO)
+    }
+
+    fn nodes(&self) -> Result<Nodes, Fault> {
+        self.ask("/api/v1/nodes", Duration::ZERO)
     }
 
     fn letters(&self) -> Result<Letters, Fault> {

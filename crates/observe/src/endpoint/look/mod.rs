@@ -6,6 +6,8 @@ mod children;
 pub(super) mod graphs;
 mod list;
 mod measured;
+#[cfg(feature = "cluster")]
+mod nodes;
 mod one;
 
 pub(super) use list::{List, Live, Seen};
@@ -13,7 +15,8 @@ pub(super) use one::single;
 
 use super::observed::Shown;
 use crate::api::{
-    Letter, Letters, LongStep, Scheduler, SchedulerLetters, Snapshot, Threads, Timers, VERSION,
+    Letter, Letters, LongStep, Nodes, Scheduler, SchedulerLetters, Snapshot, Threads, Timers,
+    VERSION,
 };
 use crate::letters::{self, KeptLetter};
 use crate::metrics::{self, Families};
@@ -101,6 +104,21 @@ fn long_step(step: ganger_sched::LongStep) -> LongStep {
         is_over: step.is_over,
         lasted_ns: nanos(step.lasted),
         backtrace: step.backtrace.map(|it| it.to_string()),
+    }
+}
+
+/// The nodes that the schedulers are.
+pub(super) fn nodes(schedulers: &[Shown]) -> Nodes {
+    #[cfg(feature = "cluster")]
+    let nodes = schedulers.iter().filter_map(nodes::node).collect();
+    #[cfg(not(feature = "cluster"))]
+    let nodes = {
+        let _unseen = schedulers;
+        Vec::new()
+    };
+    Nodes {
+        version: VERSION,
+        nodes,
     }
 }
 

@@ -5,6 +5,8 @@ mod actions;
 mod answers;
 mod events;
 mod limits;
+#[cfg(feature = "cluster")]
+mod nodes;
 mod observed;
 #[cfg(all(
     feature = "profile",

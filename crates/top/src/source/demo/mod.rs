@@ -12,8 +12,8 @@ use super::Source;
 use crate::fault::Fault;
 use crowd::Member;
 use ganger_observe::api::{
-    Acted, Groups, Letters, Process, Processes, ProcessesQuery, Snapshot, Sockets, SocketsQuery,
-    Tree, VERSION, Waits,
+    Acted, Groups, Letters, Nodes, Process, Processes, ProcessesQuery, Snapshot, Sockets,
+    SocketsQuery, Tree, VERSION, Waits,
 };
 use std::cmp::Reverse;
 use std::io::Write;
@@ -115,6 +115,10 @@ impl Source for Demo {
 
     fn sockets(&self, query: &SocketsQuery) -> Result<Sockets, Fault> {
         Ok(views::sockets(self.now(), query))
+    }
+
+    fn nodes(&self) -> Result<Nodes, Fault> {
+        Ok(views::nodes(self.now()))
     }
 
     fn letters(&self) -> Result<Letters, Fault> {

@@ -3,8 +3,8 @@
 use super::crowd::{Member, nanos, pid};
 use crate::text::whole;
 use ganger_observe::api::{
-    Group, Groups, Head, Letter, Letters, SchedulerLetters, Socket, SocketWait, Sockets,
-    SocketsQuery, Tree, TreeNode, VERSION, WaitFor, Waits,
+    Group, Groups, Head, Letter, Letters, Node, Nodes, Peer, SchedulerLetters, Socket, SocketWait,
+    Sockets, SocketsQuery, Tree, TreeNode, VERSION, WaitFor, Waits,
 };
 use std::cmp::Reverse;
 
@@ -136,6 +136,49 @@ pub(super) fn sockets(now: f64, query: &SocketsQuery) -> Sockets {
         open,
         driven,
         sockets: all,
+    }
+}
+
+/// The shop is a node, with two peers. The second is away for five seconds of each minute.
+pub(super) fn nodes(now: f64) -> Nodes {
+    let peer = |name: &str, is_up: bool| Peer {
+        name: name.to_owned(),
+        incarnation: is_up.then(|| "19a0c3f51b2e0007".to_owned()),
+        state: if is_up { "up" } else { "opening" }.to_owned(),
+        round_trip_ns: is_up.then(|| nanos(0.000_15 + (now % 7.0) * 0.000_01)),
+        queued: [
+            0,
+            if is_up {
+                whole(now * 97.0) % 4_096
+            } else {
+                65_536
+            },
+        ],
+        unacknowledged: [0, if is_up { whole(now * 31.0) % 2_048 } else { 0 }],
+        resent: [0, whole(now / 60.0) * 3],
+        watching: 2,
+        watched: 5,
+        links: 1,
+        asked: whole(now) % 4,
+        waiting: 0,
+        ended: if name == "billing" {
+            whole(now / 60.0)
+        } else {
+            0
+        },
+        last_end: None,
+        undelivered: 0,
+    };
+    let shop = Node {
+        scheduler: 1,
+        name: "shop".to_owned(),
+        cluster: "demo".to_owned(),
+        incarnation: "19a0c3f51b2d0001".to_owned(),
+        peers: vec![peer("billing", now % 60.0 < 55.0), peer("stock", true)],
+    };
+    Nodes {
+        version: VERSION,
+        nodes: vec![shop],
     }
 }
 

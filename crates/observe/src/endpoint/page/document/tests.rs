@@ -1,7 +1,7 @@
 //! The document is whole, asks the program alone, and knows the API.
 
 use super::*;
-use crate::api::{Acted, Groups, Letters, Processes, Snapshot, Sockets, Tree, Waits};
+use crate::api::{Acted, Groups, Letters, Nodes, Processes, Snapshot, Sockets, Tree, Waits};
 use crate::endpoint::routes;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -322,6 +322,15 @@ fn answers() -> Vec<Value> {
             "scheduler": 1, "host": "", "undelivered": 1, "refused": 1,
             "last": [{
                 "reason": "", "source": null, "target": "", "topic": "", "at_ns": 1, "text": null
+            }]
+        }]})),
+        written::<Nodes>(json!({"version": 1, "nodes": [{
+            "scheduler": 1, "name": "", "cluster": "", "incarnation": "",
+            "peers": [{
+                "name": "", "incarnation": null, "state": "", "round_trip_ns": null,
+                "queued": [1, 1], "unacknowledged": [1, 1], "resent": [1, 1], "watching": 1,
+                "watched": 1, "links": 1, "asked": 1, "waiting": 1, "ended": 1, "last_end": null,
+                "undelivered": 1
             }]
         }]})),
         written::<Sockets>(json!({"version": 1, "open": 1, "driven": [1], "sockets": [{

@@ -6,8 +6,8 @@ const MISSING_PAUSE_MS = 60_000;
 const VIEWS = [
   ["overview", "Overview", overview], ["workers", "Workers", workers], ["processes", "Processes", processes],
   ["process", "One process", oneProcess], ["groups", "Groups", groups], ["tree", "Tree", tree],
-  ["waits", "Waits", waits], ["sockets", "Sockets", sockets], ["letters", "Dead letters", letters],
-  ["steps", "Long steps", longSteps],
+  ["waits", "Waits", waits], ["sockets", "Sockets", sockets], ["nodes", "Nodes", nodes],
+  ["letters", "Dead letters", letters], ["steps", "Long steps", longSteps],
 ].map(([name, title, build]) => ({ name, title, ...build() }));
 
 /** The chosen scheduler's number; none while there is a single one. */

@@ -1,4 +1,4 @@
-// Groups, the tree, dead letters, and sockets.
+// Groups, the tree, dead letters, sockets, and nodes.
 
 function ofScheduler(list) {
   return scheduler === null ? list : list.filter((it) => it.scheduler === scheduler);
@@ -236,6 +236,41 @@ function sockets() {
     answer(answer) {
       last = answer;
       show();
+    },
+    refused: (error) => put(note, error.message),
+  };
+}
+
+function nodes() {
+  const sum = (pair) => pair[0] + pair[1];
+  const number = (title, cell) => ({ title, class: "number", cell: (it) => count(cell(it)) });
+  const table = new Table([
+    { title: "Node", class: "name", cell: (it) => it.node },
+    { title: "Peer", class: "name", cell: (it) => it.name },
+    { title: "Session", cell: (it) => it.state },
+    { title: "Run", class: "wide", cell: (it) => it.incarnation ?? "" },
+    { title: "Round trip", class: "number", cell: (it) => (it.round_trip_ns === null ? "" : duration(it.round_trip_ns)) },
+    { title: "Queue", class: "number", cell: (it) => `${count(sum(it.queued))} B` },
+    { title: "In flight", class: "number", cell: (it) => `${count(sum(it.unacknowledged))} B` },
+    number("Senders wait", (it) => it.waiting),
+    number("Sent again", (it) => sum(it.resent)),
+    number("Watching", (it) => it.watching),
+    number("Watched", (it) => it.watched),
+    number("Links", (it) => it.links),
+    number("Asked", (it) => it.asked),
+    number("Ended", (it) => it.ended),
+    number("Lost", (it) => it.undelivered),
+    { title: "Last end", class: "wide", cell: (it) => it.last_end ?? "" },
+  ], { key: (it) => `${it.scheduler} ${it.name}`, empty: "No other node is known." });
+  const note = make("p", { class: "note" });
+  return {
+    element: make("div", {}, note, table.element),
+    path: () => "/api/v1/nodes",
+    answer(answer) {
+      const all = ofScheduler(answer.nodes);
+      put(note, all.map((it) => `${it.name}, run ${it.incarnation} of the cluster ${it.cluster}.`).join(" ")
+        || "No scheduler here is a node of a cluster: see ganger::cluster.");
+      table.draw(all.flatMap((of) => of.peers.map((it) => ({ ...it, scheduler: of.scheduler, node: of.name }))));
     },
     refused: (error) => put(note, error.message),
   };

@@ -1,0 +1,63 @@
+//! The nodes of a cluster, and their sessions.
+
+use serde::{Deserialize, Serialize};
+
+/// The answer of `/api/v1/nodes`: the schedulers that are nodes of a cluster, with their peers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Nodes {
+    /// [`VERSION`](super::VERSION).
+    pub version: u32,
+    /// The nodes. Empty: no scheduler has joined a cluster, or the program was built without the
+    /// feature `cluster`.
+    pub nodes: Vec<Node>,
+}
+
+/// A scheduler that is a node.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Node {
+    /// The number of the scheduler.
+    pub scheduler: u64,
+    /// The name of the node.
+    pub name: String,
+    /// The name of its cluster.
+    pub cluster: String,
+    /// The run of the node.
+    pub incarnation: String,
+    /// The peers that it knows, connected or not, by name.
+    pub peers: Vec<Peer>,
+}
+
+/// A peer of a node. Pairs of figures are those of the lanes: control, and data.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Peer {
+    /// The name of the peer.
+    pub name: String,
+    /// The run of the peer, while a session with it is up.
+    pub incarnation: Option<String>,
+    /// The state of the session: `up`, `opening` or `down`.
+    pub state: String,
+    /// The smoothed round trip, once measured.
+    pub round_trip_ns: Option<u64>,
+    /// Bytes in the queues.
+    pub queued: [u64; 2],
+    /// Bytes sent and not acknowledged.
+    pub unacknowledged: [u64; 2],
+    /// Frames sent again, in all sessions.
+    pub resent: [u64; 2],
+    /// Processes of the peer that processes of the node monitor, watch or wait for.
+    pub watching: u64,
+    /// Processes of the node that processes of the peer monitor, watch or wait for.
+    pub watched: u64,
+    /// Links between processes of both.
+    pub links: u64,
+    /// Questions to processes of the peer without an answer so far.
+    pub asked: u64,
+    /// Senders that wait for room in the queue.
+    pub waiting: u64,
+    /// Sessions that have ended.
+    pub ended: u64,
+    /// The reason for the end of the last of these.
+    pub last_end: Option<String>,
+    /// Messages that ended sessions have lost, with notice.
+    pub undelivered: u64,
+}

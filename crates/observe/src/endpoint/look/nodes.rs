@@ -1,0 +1,45 @@
+//! The nodes of a cluster, as the API has them.
+
+use super::{count, nanos};
+use crate::api::{Node, Peer};
+use crate::endpoint::observed::Shown;
+use crate::observer::{self, PeerLook};
+use ganger_cluster::State;
+
+/// The node that the scheduler is.
+pub(super) fn node(shown: &Shown) -> Option<Node> {
+    let nodes = observer::nodes::nodes(&shown.handle)?;
+    Some(Node {
+        scheduler: shown.number,
+        name: nodes.name,
+        cluster: nodes.cluster,
+        incarnation: nodes.incarnation,
+        peers: nodes.peers.into_iter().map(peer).collect(),
+    })
+}
+
+fn peer(look: PeerLook) -> Peer {
+    let session = look.session;
+    let state = match session.state {
+        State::Up => "up",
+        State::Opening => "opening",
+        State::Down => "down",
+    };
+    Peer {
+        name: look.name.to_string(),
+        incarnation: look.incarnation.map(|it| it.to_string()),
+        state: state.to_owned(),
+        round_trip_ns: session.round_trip.map(nanos),
+        queued: session.queued.map(count),
+        unacknowledged: session.unacknowledged.map(count),
+        resent: session.resent,
+        watching: count(look.watching),
+        watched: count(look.watched),
+        links: count(look.links),
+        asked: count(look.asked),
+        waiting: count(look.waiting),
+        ended: look.ended,
+        last_end: look.last_end.map(|it| it.to_string()),
+        undelivered: look.undelivered,
+    }
+}
