@@ -44,6 +44,10 @@ pub use ganger_sched::internal;
 #[doc(inline)]
 pub use ganger_sched::*;
 
+/// Questions that are asked again, and done once.
+#[cfg(feature = "again")]
+#[doc(inline)]
+pub use ganger_again as again;
 /// Channels, select, watch and broadcast.
 #[cfg(feature = "channel")]
 #[doc(inline)]

@@ -12,6 +12,9 @@ pub use crate::{
 #[cfg(feature = "sched")]
 pub use crate::{Address, Call, ContextExt as _, Handle, ProcessHandle, Recipient, Scheduler};
 #[doc(no_inline)]
+#[cfg(feature = "again")]
+pub use ganger_again::RetryExt as _;
+#[doc(no_inline)]
 #[cfg(feature = "keyed")]
 pub use ganger_keyed::Kinds as _;
 #[doc(no_inline)]

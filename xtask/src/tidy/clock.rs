@@ -6,9 +6,10 @@ use super::source::Source;
 
 /// The clock module of the scheduler; the time-outs of channels and waits without a scheduler; the
 /// length of a yield; the deadlines of sockets, and hyper's; those of a web server, by tokio's
-/// clock; the start of a node of a cluster; the wait for another thread's answer to a signal; and
-/// the time in the names of files.
-const MAY_ASK_THE_CLOCK: [&str; 12] = [
+/// clock; the start of a node of a cluster; the numbers of messages that are done once; the wait
+/// for another thread's answer to a signal; and the time in the names of files.
+const MAY_ASK_THE_CLOCK: [&str; 13] = [
+    "crates/again/src/run.rs",
     "crates/sched/src/base/clock.rs",
     "crates/channel/src/block.rs",
     "crates/cluster/src/node/start.rs",
@@ -25,7 +26,8 @@ const MAY_ASK_THE_CLOCK: [&str; 12] = [
 
 /// A secret is no secret if it is seeded, and values that differ from run to run must not be. These
 /// files say themselves what holds in a simulation.
-const MAY_BE_RANDOM: [&str; 2] = [
+const MAY_BE_RANDOM: [&str; 3] = [
+    "crates/again/src/run.rs",
     "crates/sched/src/runtime/hash_key.rs",
     "crates/sched/src/runtime/shared.rs",
 ];

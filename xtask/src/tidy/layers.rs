@@ -4,7 +4,7 @@ use super::Finding;
 use super::source::Source;
 
 /// The folders in `crates`, each with the folders that the crate or its tests may use.
-const LAYERS: [(&str, &[&str]); 27] = [
+const LAYERS: [(&str, &[&str]); 28] = [
     ("soak", &[]),
     ("sync", &[]),
     ("deque", &["sync", "soak"]),
@@ -31,6 +31,7 @@ const LAYERS: [(&str, &[&str]); 27] = [
     ),
     ("tokio", &["proc-api", "sched", "task", "time"]),
     ("keyed", &["sync", "proc-api", "sched", "task", "time"]),
+    ("again", &["sync", "proc-api", "sched", "task"]),
     ("link", &["sync", "proc-api", "sched"]),
     (
         "channel",
@@ -62,7 +63,9 @@ const LAYERS: [(&str, &[&str]); 27] = [
     ),
     (
         "cluster",
-        &["sync", "proc-api", "relay", "sched", "link", "time"],
+        &[
+            "again", "sync", "proc-api", "relay", "sched", "link", "time",
+        ],
     ),
     (
         "cluster-direct",
@@ -75,6 +78,7 @@ const LAYERS: [(&str, &[&str]); 27] = [
     (
         "ganger",
         &[
+            "again",
             "channel",
             "cluster",
             "cluster-direct",
