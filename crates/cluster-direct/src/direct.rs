@@ -2,15 +2,17 @@
 
 use crate::discovery::Discovery;
 use crate::error::DirectError;
-use crate::node::{Limits, Node, Plan, accept, keep, seek};
+use crate::link::Link;
+use crate::node::{Limits, Node, Plan, Stays, accept, close, keep, seek};
 use crate::refusal::Refused;
 use crate::security::cookie::{self, Cookie};
 use crate::security::tls::Tls;
 use bytes::Bytes;
 use ganger_cluster::{Engine, EngineError, EngineSink, Lane, MAX_NAME, NodeId};
 use ganger_net::{Closer, Net, TcpListener};
-use ganger_sched::Scheduler;
-use ganger_task::Cx;
+use ganger_proc_api::SubmitError;
+use ganger_sched::internal::HandleInternals as _;
+use ganger_sched::{Handle, Scheduler};
 use ganger_wait::block_on_for;
 use std::fmt;
 use std::io;
@@ -58,7 +60,8 @@ enum Secret {
 
 struct Running {
     node: Arc<Node>,
-    scheduler: Scheduler,
+    /// The engine's own, unless it is a guest of the program's.
+    scheduler: Option<Scheduler>,
     listener: Closer,
     address: SocketAddr,
 }
@@ -264,7 +267,13 @@ impl Settings {
         }
     }
 
-    fn start(&self, me: &NodeId, sink: Arc<dyn EngineSink>) -> Result<Running, DirectError> {
+    /// Starts a node: in the scheduler of this network, or in a scheduler of its own.
+    fn start(
+        &self,
+        me: &NodeId,
+        sink: Arc<dyn EngineSink>,
+        host: Option<(&Handle, &Net)>,
+    ) -> Result<Running, DirectError> {
         let wanted = self.address()?;
         let is_protected = self.keys.is_some() || self.is_insecure;
         if !wanted.ip().is_loopback() && !is_protected {
@@ -279,7 +288,10 @@ impl Settings {
             address: wanted,
             error,
         };
-        let net = Net::new().map_err(listening)?;
+        let net = match host {
+            Some((_, net)) => net.clone(),
+            None => Net::new().map_err(listening)?,
+        };
         let bound = match net.enter(|| TcpListener::bind(wanted)) {
             Err(error) if self.may_move && error.kind() == io::ErrorKind::AddrInUse => {
                 net.enter(|| TcpListener::bind(SocketAddr::new(wanted.ip(), 0)))
@@ -304,21 +316,22 @@ impl Settings {
             may_leave: is_protected,
             limits: self.limits,
         };
-        let scheduler = Scheduler::builder()
-            .workers(1)
-            .thread_name("ganger-direct")
-            .shutdown_deadline(HALT)
-            .driver(net)
-            .start();
-        let scheduler = scheduler.map_err(|error| DirectError::Scheduler(error.into()))?;
-        let node = Arc::new(Node::new(plan, sink, scheduler.handle()));
+        let (own, scheduler) = match host {
+            Some((host, _)) => (None, host.clone()),
+            None => {
+                let own = alone(net)?;
+                let handle = own.handle();
+                (Some(own), handle)
+            }
+        };
+        let node = Arc::new(Node::new(plan, sink, &scheduler, own.is_none()));
         let closer = listener.closer();
         self.spawn(&scheduler, &node, listener)
             .map_err(|error| DirectError::Scheduler(error.into()))?;
         tracing::info!(target: "ganger::direct", node = %me, %address, "listening");
         Ok(Running {
             node,
-            scheduler,
+            scheduler: own,
             listener: closer,
             address,
         })
@@ -327,42 +340,80 @@ impl Settings {
     /// Starts the processes of the node.
     fn spawn(
         &self,
-        scheduler: &Scheduler,
+        scheduler: &Handle,
         node: &Arc<Node>,
         listener: TcpListener,
-    ) -> Result<(), ganger_proc_api::SubmitError> {
-        let own = Arc::clone(node);
-        scheduler.spawn(async move |cx: Cx| {
-            accept(cx, own, listener).await;
-            Ok(())
+    ) -> Result<(), SubmitError> {
+        node.spawn_first(scheduler, "listener", Stays::Yes, |cx, node| {
+            accept(cx, node, listener)
         })?;
-        let own = Arc::clone(node);
-        scheduler.spawn(async move |cx: Cx| {
-            keep(cx, own).await;
-            Ok(())
-        })?;
+        node.spawn_first(scheduler, "keeper", Stays::Yes, keep)?;
         let seeds = self.seeds.clone();
         let mut discovery = self.discovery.clone();
         // First: of too many addresses these stay.
         discovery.insert(0, Arc::new(move || Ok(seeds.clone())));
-        let own = Arc::clone(node);
-        scheduler.spawn(async move |cx: Cx| {
-            seek(cx, own, discovery).await;
-            Ok(())
-        })?;
+        node.spawn_first(scheduler, "seeker", Stays::No, |cx, node| {
+            seek(cx, node, discovery)
+        })
+    }
+}
+
+/// Ends a node whose processes are in the program's scheduler. Its keeper closes what is left after
+/// this time.
+fn leave(node: &Node, links: &[Arc<Link>], within: Duration) {
+    if within.is_zero() {
+        // The keeper may have been terminated.
+        close(links);
+    } else if !node.is_within() {
+        let _late = block_on_for(within + HALT, node.alone.wait());
+    }
+}
+
+/// A scheduler for the engine alone.
+fn alone(net: Net) -> Result<Scheduler, DirectError> {
+    let scheduler = Scheduler::builder()
+        .workers(1)
+        .thread_name("ganger-direct")
+        .shutdown_deadline(HALT)
+        .driver(net)
+        .start();
+    scheduler.map_err(|error| DirectError::Scheduler(error.into()))
+}
+
+impl Direct {
+    fn begin(
+        &self,
+        me: &NodeId,
+        sink: Arc<dyn EngineSink>,
+        host: Option<(&Handle, &Net)>,
+    ) -> Result<(), EngineError> {
+        let mut running = self.running.write().unwrap_or_else(PoisonError::into_inner);
+        if running.is_some() {
+            return Err(EngineError::Running(me.clone()));
+        }
+        let started = self.settings.start(me, sink, host);
+        *running = Some(started.map_err(|error| EngineError::Other(error.into()))?);
         Ok(())
     }
 }
 
 impl Engine for Direct {
     fn start(&self, me: &NodeId, sink: Arc<dyn EngineSink>) -> Result<(), EngineError> {
-        let mut running = self.running.write().unwrap_or_else(PoisonError::into_inner);
-        if running.is_some() {
-            return Err(EngineError::Running(me.clone()));
-        }
-        let started = self.settings.start(me, sink);
-        *running = Some(started.map_err(|error| EngineError::Other(error.into()))?);
-        Ok(())
+        self.begin(me, sink, None)
+    }
+
+    fn start_in(
+        &self,
+        scheduler: &Handle,
+        me: &NodeId,
+        sink: Arc<dyn EngineSink>,
+    ) -> Result<(), EngineError> {
+        let net = scheduler.driver::<Net>();
+        self.begin(me, sink, net.map(|net| (scheduler, net)))
+    }
+
+    fn processes(&self) -> usize {
+        self.look(|it| it.node.guests()).unwrap_or_default()
     }
 
     fn send(&self, to: &NodeId, lane: Lane, frame: Bytes) -> bool {
@@ -379,8 +430,11 @@ impl Engine for Direct {
             return;
         };
         // Before the listener, whose end is no error then.
-        let links = running.node.stop();
+        let links = running.node.stop(within);
         running.listener.close();
+        let Some(scheduler) = running.scheduler else {
+            return leave(&running.node, &links, within);
+        };
         // Each connection is over when the peer has read all, and has closed its side.
         let flushed = block_on_for(within, async {
             for link in &links {
@@ -388,12 +442,11 @@ impl Engine for Direct {
             }
         });
         if flushed.is_none() {
-            tracing::warn!(target: "ganger::direct", "frames are left at the end of the node");
-            links.iter().for_each(|link| link.pipe.close());
+            close(&links);
         }
         // Refused on a thread of the engine itself, which a sink must not stop.
-        if running.scheduler.stop(HALT).is_err() {
-            running.scheduler.begin_stop(HALT);
+        if scheduler.stop(HALT).is_err() {
+            scheduler.begin_stop(HALT);
         }
     }
 }

@@ -7,6 +7,7 @@ use crate::id::{Lane, NodeId};
 use crate::store::Store;
 use crate::wire::MAX_FRAME;
 use bytes::Bytes;
+use ganger_sched::Handle;
 use std::sync::Arc;
 use std::time::Duration;
 use thiserror::Error;
@@ -20,6 +21,27 @@ pub trait Engine: Send + Sync {
     ///
     /// The engine can't start: it runs already, for instance, or its address is in use.
     fn start(&self, me: &NodeId, sink: Arc<dyn EngineSink>) -> Result<(), EngineError>;
+
+    /// As [`start`](Self::start), for a node of this scheduler: the engine may run its processes
+    /// there, which a stop of the scheduler must leave alone. By default, [`start`](Self::start).
+    ///
+    /// # Errors
+    /// As [`start`](Self::start).
+    fn start_in(
+        &self,
+        scheduler: &Handle,
+        me: &NodeId,
+        sink: Arc<dyn EngineSink>,
+    ) -> Result<(), EngineError> {
+        let _ = scheduler;
+        self.start(me, sink)
+    }
+
+    /// How many processes the engine has in the node's scheduler. A stop does not wait for them
+    /// before the node leaves. None by default.
+    fn processes(&self) -> usize {
+        0
+    }
 
     /// Carries a frame, and never blocks. The engine may serve `Lane::Control` first. False: the
     /// frame is not taken, and the engine calls [`EngineSink::writable`] later.
@@ -36,7 +58,8 @@ pub trait Engine: Send + Sync {
         None
     }
 
-    /// Stops. Frames taken before leave if they can within this time.
+    /// Stops. Frames taken before leave if they can within this time. In a step of the node's
+    /// scheduler, an engine with processes there returns at once, and they end in this time.
     fn stop(&self, within: Duration);
 }
 

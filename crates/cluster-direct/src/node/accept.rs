@@ -8,7 +8,6 @@ use super::state::Node;
 use crate::security::cookie::Role;
 use ganger_net::TcpListener;
 use ganger_proc_api::Instant;
-use ganger_sched::ContextExt;
 use ganger_task::Cx;
 use std::sync::Arc;
 use std::time::Duration;
@@ -45,17 +44,17 @@ pub(crate) async fn accept(cx: Cx, node: Arc<Node>, listener: TcpListener) {
         // Fails if the connection is broken already.
         let _ = stream.set_nodelay(true);
         let number = node.enter(stream.closer());
-        let own = Arc::clone(&node);
-        let spawned = cx.spawn(async move |cx: Cx| {
-            let (_, joined) = meet(&own, &cx, Role::Acceptor, stream, address).await;
-            own.leave(number);
+        let spawned = node.spawn(&cx, "accepted", async move |cx: Cx, node: Arc<Node>| {
+            let (_, joined) = meet(&node, &cx, Role::Acceptor, stream, address).await;
+            node.leave(number);
             if let Ok(joined) = joined {
-                joined.serve(&own, &cx).await;
+                joined.serve(&node, &cx).await;
             }
-            Ok(())
         });
-        if spawned.is_err() {
-            return;
+        if let Err(error) = spawned {
+            // The program's scheduler has as many processes as it may have.
+            tracing::warn!(target: "ganger::direct", %error, "can't accept a connection");
+            node.leave(number);
         }
         if let Some(pause) = rate.take(node.now())
             && cx.sleep(pause).await.is_err()

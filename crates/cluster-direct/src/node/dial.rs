@@ -35,12 +35,15 @@ pub(super) async fn dial(node: &Arc<Node>, cx: &Cx, address: SocketAddr) {
 }
 
 async fn connect(node: &Node, address: SocketAddr) -> Option<TcpStream> {
-    if !node.may_leave && !address.ip().is_loopback() {
+    if !node.plan.may_leave && !address.ip().is_loopback() {
         node.report(address, None, Reason::Insecure, false);
         return None;
     }
     let options = TcpOptions::new().nodelay(true);
-    match options.connect_within(address, node.limits.handshake).await {
+    match options
+        .connect_within(address, node.plan.limits.handshake)
+        .await
+    {
         Ok(stream) => Some(stream),
         Err(error) => {
             tracing::debug!(target: "ganger::direct", %address, %error, "no node there");

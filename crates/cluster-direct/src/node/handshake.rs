@@ -57,7 +57,7 @@ pub(super) struct Handshake<'a> {
 
 impl<'a> Handshake<'a> {
     pub(super) fn new(node: &'a Node, role: Role, stream: TcpStream) -> Result<Self, Failed> {
-        let tls = node.tls.as_ref().map(|tls| match role {
+        let tls = node.plan.tls.as_ref().map(|tls| match role {
             Role::Dialer => tls.dial(),
             Role::Acceptor => tls.accept(),
         });
@@ -78,14 +78,14 @@ impl<'a> Handshake<'a> {
     pub(super) async fn meet(&mut self) -> Result<(Greeting, Vec<u8>), Failed> {
         let own = Greeting {
             nonce: cookie::random().map_err(|_| Failed::Refused(Reason::Unfinished))?,
-            run: self.node.run,
-            cluster: self.node.cluster.clone(),
-            name: self.node.me.clone(),
-            address: self.node.address.clone(),
+            run: self.node.plan.run,
+            cluster: self.node.plan.cluster.clone(),
+            name: self.node.plan.me.clone(),
+            address: self.node.plan.address.clone(),
         };
         self.rank = own.nonce;
         let own = own.encode();
-        let cookie = &self.node.cookie;
+        let cookie = &self.node.plan.cookie;
         match self.role {
             Role::Dialer => {
                 self.write(own.clone()).await?;
@@ -160,10 +160,10 @@ impl<'a> Handshake<'a> {
     /// Checks all that a greeting says.
     fn check(&mut self, greeting: &Greeting) -> Result<(), Failed> {
         self.name = Some(greeting.name.clone());
-        if greeting.run == self.node.run {
+        if greeting.run == self.node.plan.run {
             return Err(Failed::Myself);
         }
-        if greeting.cluster != self.node.cluster {
+        if greeting.cluster != self.node.plan.cluster {
             return Err(Failed::Refused(Reason::Cluster));
         }
         let name = greeting.name.as_str();
@@ -171,7 +171,7 @@ impl<'a> Handshake<'a> {
         if is_right == Some(false) {
             return Err(Failed::Refused(Reason::CertificateName));
         }
-        if greeting.name == self.node.me {
+        if greeting.name == self.node.plan.me {
             return Err(Failed::Refused(Reason::SameName));
         }
         Ok(())

@@ -4,11 +4,11 @@ use super::book::Origin;
 use super::dial::dial;
 use super::state::Node;
 use crate::discovery::Discovery;
+use crate::link::Link;
 use crate::wire::Kind;
 use ganger_cluster::NodeId;
 use ganger_net::resolve;
 use ganger_proc_api::Instant;
-use ganger_sched::ContextExt;
 use ganger_sync::sync::lock;
 use ganger_task::Cx;
 use std::net::SocketAddr;
@@ -24,22 +24,22 @@ const MOST_SEEDS: usize = 1024;
 
 /// Dials what is due, until the node stops.
 pub(crate) async fn keep(cx: Cx, node: Arc<Node>) {
-    let mut look_at = node.now() + node.limits.alive;
+    let mut look_at = node.now() + node.plan.limits.alive;
     while !node.is_stopping() {
         let now = node.now();
         if now >= look_at {
             look(&node);
-            look_at = now + node.limits.alive;
+            look_at = now + node.plan.limits.alive;
         }
         let due = lock(&node.book).due(now, |name| node.is_connected(name));
         for address in due {
-            let own = Arc::clone(&node);
-            let spawned = cx.spawn(async move |cx: Cx| {
-                dial(&own, &cx, address).await;
-                Ok(())
+            let spawned = node.spawn(&cx, "dialled", async move |cx: Cx, node: Arc<Node>| {
+                dial(&node, &cx, address).await;
             });
-            if spawned.is_err() {
-                return;
+            if let Err(error) = spawned {
+                // The program's scheduler has as many processes as it may have.
+                tracing::warn!(target: "ganger::direct", %error, "can't dial");
+                lock(&node.book).dialled(address, None, node.now());
             }
         }
         let next = lock(&node.book).next(|name| node.is_connected(name));
@@ -51,6 +51,31 @@ pub(crate) async fn keep(cx: Cx, node: Arc<Node>) {
             return;
         }
     }
+    // The engine's own scheduler lives as long as its connections.
+    if node.is_guest {
+        finish(&cx, &node).await;
+    }
+}
+
+/// Lets the last frames leave.
+async fn finish(cx: &Cx, node: &Node) {
+    let (links, within) = node.last();
+    let all = async {
+        for link in &links {
+            link.over.wait().await;
+        }
+    };
+    if cx.timeout(within, all).await.is_err() {
+        close(&links);
+    }
+}
+
+/// Closes the connections that are left at the end of a node.
+pub(crate) fn close(links: &[Arc<Link>]) {
+    if links.iter().any(|link| !link.is_over()) {
+        tracing::warn!(target: "ganger::direct", "frames are left at the end of the node");
+    }
+    links.iter().for_each(|link| link.pipe.close());
 }
 
 /// Sends a sign of life to each peer, and closes silent connections.
@@ -104,7 +129,8 @@ pub(crate) async fn seek(cx: Cx, node: Arc<Node>, discovery: Vec<Arc<dyn Discove
             }
         }
         node.news.set();
-        if cx.sleep(node.limits.seek).await.is_err() {
+        let stopped = cx.timeout(node.plan.limits.seek, node.stopped.wait());
+        if stopped.await.is_err_and(|error| error.is_cancelled()) {
             return;
         }
     }

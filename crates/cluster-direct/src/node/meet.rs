@@ -12,7 +12,6 @@ use crate::wire::{
 use bytes::Bytes;
 use ganger_cluster::NodeId;
 use ganger_net::TcpStream;
-use ganger_sched::ContextExt;
 use ganger_sync::sync::lock;
 use ganger_task::Cx;
 use std::net::{IpAddr, SocketAddr};
@@ -66,7 +65,9 @@ pub(super) async fn meet(
         Ok(handshake) => handshake,
         Err(failed) => return (None, Err(failed)),
     };
-    let met = cx.timeout(node.limits.handshake, handshake.meet()).await;
+    let met = cx
+        .timeout(node.plan.limits.handshake, handshake.meet())
+        .await;
     let met = met.unwrap_or(Err(Failed::Refused(Reason::Unfinished)));
     let name = handshake.name.clone();
     let joined = match met {
@@ -114,7 +115,7 @@ async fn join(
         ..
     } = greeting;
     let is_mine = role == Role::Dialer;
-    let by_lower = (node.me < name) == is_mine;
+    let by_lower = (node.plan.me < name) == is_mine;
     let reached_at = place(&said, address.ip());
     let link = Arc::new(Link::new(pipe, run, by_lower, rank, address, reached_at));
     let (peer, before) = match find_place(node, cx, &name, &link).await {
@@ -160,7 +161,7 @@ async fn find_place(
         };
         let sign = present.next_sign();
         peer.send_own(&present, Kind::Ask, Vec::new());
-        let answered = cx.timeout(node.limits.rival, sign.wait()).await;
+        let answered = cx.timeout(node.plan.limits.rival, sign.wait()).await;
         if answered.is_ok() && !present.is_over() {
             let is_same_program = present.run == link.run;
             return Err(if is_same_program {
@@ -213,14 +214,13 @@ impl Joined {
         } = self;
         let (peer, link) = (Arc::clone(&present.peer), Arc::clone(&present.link));
         let writer = {
-            let (node, peer, link) = (Arc::clone(node), Arc::clone(&peer), Arc::clone(&link));
-            cx.spawn(async move |_: Cx| {
+            let (peer, link) = (Arc::clone(&peer), Arc::clone(&link));
+            node.spawn(cx, "writer", async move |_: Cx, node: Arc<Node>| {
                 peer.write(&link, &*node.sink).await;
-                Ok(())
             })
         };
         if writer.is_err() {
-            // The scheduler is being stopped.
+            // The connection ends, and is dialled again.
             return;
         }
         peer.begin(&link);

@@ -10,5 +10,5 @@ mod reports;
 mod state;
 
 pub(crate) use accept::accept;
-pub(crate) use keeper::{keep, seek};
-pub(crate) use state::{Limits, Node, Plan};
+pub(crate) use keeper::{close, keep, seek};
+pub(crate) use state::{Limits, Node, Plan, Stays};

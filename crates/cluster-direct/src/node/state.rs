@@ -11,10 +11,13 @@ use crate::wire::NodeAt;
 use bytes::Bytes;
 use ganger_cluster::{EngineSink, Lane, NodeId};
 use ganger_net::Closer;
-use ganger_proc_api::Instant;
-use ganger_sched::Handle;
+use ganger_proc_api::{Instant, SubmitError};
+use ganger_sched::internal::AddressInternals as _;
+use ganger_sched::internal::here;
+use ganger_sched::{ContextExt, Handle, Spawner};
 use ganger_sync::atomic::{AtomicBool, Ordering};
 use ganger_sync::sync::{Mutex, lock};
+use ganger_task::Cx;
 use std::collections::{HashMap, VecDeque};
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -54,19 +57,17 @@ impl Default for Limits {
 
 /// A running node.
 pub(crate) struct Node {
-    pub(crate) me: NodeId,
-    /// Of this run of the engine.
-    pub(crate) run: [u8; 16],
-    pub(crate) cluster: Box<str>,
-    /// For other nodes.
-    pub(crate) address: Box<str>,
-    pub(crate) cookie: Cookie,
-    pub(crate) tls: Option<Tls>,
-    /// Whether addresses that are not loopback may be dialled.
-    pub(crate) may_leave: bool,
-    pub(crate) limits: Limits,
+    pub(crate) plan: Plan,
     pub(crate) sink: Arc<dyn EngineSink>,
-    pub(crate) handle: Handle,
+    /// The number of the scheduler that runs the node. The program's own keeps the node, so the
+    /// node keeps no handle.
+    scheduler: u64,
+    /// Whether that is the program's own, and not the engine's.
+    pub(super) is_guest: bool,
+    /// The processes of the node.
+    processes: Mutex<usize>,
+    /// Set when the last process has ended.
+    pub(crate) alone: Signal,
     pub(crate) reports: Reports,
     pub(crate) book: Mutex<Book>,
     /// The book has changed.
@@ -74,6 +75,10 @@ pub(crate) struct Node {
     peers: Mutex<HashMap<NodeId, Arc<Peer>>>,
     half_open: Mutex<HalfOpen>,
     is_stopping: AtomicBool,
+    /// Set at the stop.
+    pub(crate) stopped: Signal,
+    /// The connections that still write at the stop, and their time.
+    last: Mutex<(Vec<Arc<Link>>, Duration)>,
 }
 
 #[derive(Default)]
@@ -85,44 +90,147 @@ struct HalfOpen {
 /// The parts of a node that its settings decide.
 pub(crate) struct Plan {
     pub(crate) me: NodeId,
+    /// Of this run of the engine.
     pub(crate) run: [u8; 16],
     pub(crate) cluster: Box<str>,
+    /// For other nodes.
     pub(crate) address: Box<str>,
     pub(crate) cookie: Cookie,
     pub(crate) tls: Option<Tls>,
+    /// Whether addresses that are not loopback may be dialled.
     pub(crate) may_leave: bool,
     pub(crate) limits: Limits,
 }
 
+/// Whether a stop of the program's scheduler leaves a process alone. The process ends at the stop
+/// of the engine, then.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stays {
+    Yes,
+    No,
+}
+
+/// A process of the node, until it ends.
+struct Counted(Arc<Node>);
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        let mut processes = lock(&self.0.processes);
+        *processes -= 1;
+        let is_last = *processes == 0;
+        drop(processes);
+        if is_last {
+            self.0.alone.set();
+        }
+    }
+}
+
 impl Node {
-    pub(crate) fn new(plan: Plan, sink: Arc<dyn EngineSink>, handle: Handle) -> Self {
+    pub(crate) fn new(
+        plan: Plan,
+        sink: Arc<dyn EngineSink>,
+        scheduler: &Handle,
+        is_guest: bool,
+    ) -> Self {
         let seed = plan
             .run
             .first_chunk()
             .map_or(0, |it| u64::from_le_bytes(*it));
         let book = Book::new(plan.me.clone(), seed);
         Self {
-            me: plan.me,
-            run: plan.run,
-            cluster: plan.cluster,
-            address: plan.address,
-            cookie: plan.cookie,
-            tls: plan.tls,
-            may_leave: plan.may_leave,
-            limits: plan.limits,
+            plan,
             sink,
-            handle,
+            scheduler: scheduler.number(),
+            is_guest,
+            processes: Mutex::new(0),
+            alone: Signal::default(),
             reports: Reports::default(),
             book: Mutex::new(book),
             news: Signal::default(),
             peers: Mutex::default(),
             half_open: Mutex::default(),
             is_stopping: AtomicBool::new(false),
+            stopped: Signal::default(),
+            last: Mutex::default(),
         }
     }
 
     pub(crate) fn now(&self) -> Instant {
-        self.handle.now()
+        Instant::from_nanos(0) + here::now()
+    }
+
+    /// Starts a process of the node in its scheduler.
+    pub(crate) fn spawn_first<F, Fut>(
+        self: &Arc<Self>,
+        scheduler: &Handle,
+        label: &str,
+        stays: Stays,
+        body: F,
+    ) -> Result<(), SubmitError>
+    where
+        F: FnOnce(Cx, Arc<Self>) -> Fut + Send + 'static,
+        Fut: Future<Output = ()> + Send + 'static,
+    {
+        let (counted, node) = (self.counted(), Arc::clone(self));
+        let spawner = self.prepared(scheduler.spawner(), label, stays);
+        let started = spawner.spawn(async move |cx: Cx| {
+            body(cx, node).await;
+            drop(counted);
+            Ok(())
+        });
+        started.map(drop)
+    }
+
+    /// Starts a process of the node, by another. It stays at a stop.
+    pub(crate) fn spawn<F, Fut>(
+        self: &Arc<Self>,
+        cx: &Cx,
+        label: &str,
+        body: F,
+    ) -> Result<(), SubmitError>
+    where
+        F: FnOnce(Cx, Arc<Self>) -> Fut + Send + 'static,
+        Fut: Future<Output = ()> + Send + 'static,
+    {
+        let (counted, node) = (self.counted(), Arc::clone(self));
+        let spawner = self.prepared(cx.context().spawner(), label, Stays::Yes);
+        let started = spawner.spawn(async move |cx: Cx| {
+            body(cx, node).await;
+            drop(counted);
+            Ok(())
+        });
+        started.map(drop)
+    }
+
+    fn prepared<S>(&self, spawner: Spawner<S>, label: &str, stays: Stays) -> Spawner<S> {
+        let spawner = spawner.labelled(format!("direct: {label}"));
+        if !self.is_guest || stays == Stays::No {
+            return spawner;
+        }
+        spawner.before_init(|process| {
+            process.leave_shutdown_to_caller();
+            Ok(())
+        })
+    }
+
+    /// Counts a process until its end.
+    fn counted(self: &Arc<Self>) -> Counted {
+        *lock(&self.processes) += 1;
+        Counted(Arc::clone(self))
+    }
+
+    /// How many processes the node has in the program's own scheduler.
+    pub(crate) fn guests(&self) -> usize {
+        if self.is_guest {
+            *lock(&self.processes)
+        } else {
+            0
+        }
+    }
+
+    /// Whether this thread is in a process of the scheduler that runs the node.
+    pub(crate) fn is_within(&self) -> bool {
+        here::process().is_some_and(|(_, scheduler)| scheduler == self.scheduler)
     }
 
     pub(crate) fn send(&self, to: &NodeId, lane: Lane, frame: Bytes) -> bool {
@@ -168,13 +276,13 @@ impl Node {
         if self.is_stopping() {
             return Err(Reason::Unfinished);
         }
-        if !peers.contains_key(name) && peers.len() >= self.limits.peers {
+        if !peers.contains_key(name) && peers.len() >= self.plan.limits.peers {
             peers.retain(|_, peer| peer.link().is_some());
-            if peers.len() >= self.limits.peers {
+            if peers.len() >= self.plan.limits.peers {
                 return Err(Reason::TooMany);
             }
         }
-        let new = || Arc::new(Peer::new(name.clone(), self.limits.outbox));
+        let new = || Arc::new(Peer::new(name.clone(), self.plan.limits.outbox));
         let peer = peers.entry(name.clone()).or_insert_with(new);
         let attached = peer.attach(link, dead);
         Ok((Arc::clone(peer), attached))
@@ -186,7 +294,7 @@ impl Node {
         half_open.next += 1;
         let number = half_open.next;
         half_open.open.push_back((number, closer));
-        let excess = half_open.open.len() > self.limits.half_open;
+        let excess = half_open.open.len() > self.plan.limits.half_open;
         let oldest = excess.then(|| half_open.open.pop_front()).flatten();
         drop(half_open);
         if let Some((_, oldest)) = oldest {
@@ -209,18 +317,26 @@ impl Node {
         self.is_stopping.load(Ordering::Acquire)
     }
 
-    /// Takes no more connections and frames. Returns the connections that still write.
-    pub(crate) fn stop(&self) -> Vec<Arc<Link>> {
+    /// Takes no more connections and frames. The present connections end when all is written, or
+    /// after this time, if the keeper lives. Returns them.
+    pub(crate) fn stop(&self, within: Duration) -> Vec<Arc<Link>> {
         let peers = lock(&self.peers);
         // Ordering: pairs with the load in `is_stopping`.
         self.is_stopping.store(true, Ordering::Release);
-        let links = peers.values().filter_map(|peer| peer.close()).collect();
+        let links: Vec<_> = peers.values().filter_map(|peer| peer.close()).collect();
+        *lock(&self.last) = (links.clone(), within);
         drop(peers);
         for (_, closer) in std::mem::take(&mut lock(&self.half_open).open) {
             closer.close();
         }
+        self.stopped.set();
         self.news.set();
         links
+    }
+
+    /// The connections that may still write at the stop, and their time.
+    pub(crate) fn last(&self) -> (Vec<Arc<Link>>, Duration) {
+        std::mem::take(&mut lock(&self.last))
     }
 
     pub(crate) fn report(

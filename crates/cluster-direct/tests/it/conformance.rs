@@ -1,10 +1,12 @@
-//! The cases that each engine must pass, over TCP with a cookie, and over TLS.
+//! The cases that each engine must pass, over TCP with a cookie, and over TLS: with a scheduler of
+//! the engine's own, and as a guest in the node's.
 
 use crate::issue::issue;
 use crate::support::until;
 use ganger_cluster::conformance::{Harness, scheduler, types};
 use ganger_cluster::{Cluster, Engine, Settings};
 use ganger_cluster_direct::Direct;
+use ganger_net::Net;
 use ganger_sched::Scheduler;
 use std::net::SocketAddr;
 use std::path::Path;
@@ -12,11 +14,19 @@ use std::time::Duration;
 use tempfile::TempDir;
 
 mod clear {
-    ganger_cluster::cases!(super::Pair<false>);
+    ganger_cluster::cases!(super::Pair<false, false>);
 }
 
 mod secure {
-    ganger_cluster::cases!(super::Pair<true>);
+    ganger_cluster::cases!(super::Pair<true, false>);
+}
+
+mod guest {
+    ganger_cluster::cases!(super::Pair<false, true>);
+}
+
+mod secure_guest {
+    ganger_cluster::cases!(super::Pair<true, true>);
 }
 
 /// A session whose peer is not heard ends after this time. A busy machine pauses a node for a
@@ -32,13 +42,23 @@ struct Node {
 }
 
 impl Node {
-    fn start(name: &str, listen: &str, seed: Option<SocketAddr>, keys: Option<&Path>) -> Self {
+    fn start(
+        name: &str,
+        listen: &str,
+        seed: Option<SocketAddr>,
+        keys: Option<&Path>,
+        is_guest: bool,
+    ) -> Self {
         let engine = Direct::listen(listen).seeds(seed.map(|it| it.to_string()));
         let engine = match keys {
             Some(keys) => engine.keys(keys.join(name)),
             None => engine.cookie(crate::support::COOKIE),
         };
-        let scheduler = scheduler(name).start().unwrap();
+        let mut builder = scheduler(name);
+        if is_guest {
+            builder = builder.driver(Net::new().unwrap());
+        }
+        let scheduler = builder.start().unwrap();
         let mut settings = Settings::default();
         settings.dead = DEAD;
         let cluster = Cluster::builder()
@@ -56,25 +76,25 @@ impl Node {
 }
 
 /// Two nodes on loopback.
-struct Pair<const IS_SECURE: bool> {
+struct Pair<const IS_SECURE: bool, const IS_GUEST: bool> {
     near: Node,
     far: Node,
     keys: TempDir,
 }
 
-impl<const IS_SECURE: bool> Pair<IS_SECURE> {
+impl<const IS_SECURE: bool, const IS_GUEST: bool> Pair<IS_SECURE, IS_GUEST> {
     fn keys(folder: &TempDir) -> Option<&Path> {
         IS_SECURE.then(|| folder.path())
     }
 }
 
-impl<const IS_SECURE: bool> Harness for Pair<IS_SECURE> {
+impl<const IS_SECURE: bool, const IS_GUEST: bool> Harness for Pair<IS_SECURE, IS_GUEST> {
     fn start() -> Self {
         let keys = tempfile::tempdir().unwrap();
         issue(keys.path(), &["near", "far"], [2020, 2100]).unwrap();
-        let near = Node::start("near", "127.0.0.1:0", None, Self::keys(&keys));
+        let near = Node::start("near", "127.0.0.1:0", None, Self::keys(&keys), IS_GUEST);
         let seed = near.engine.local_addr();
-        let far = Node::start("far", "127.0.0.1:0", seed, Self::keys(&keys));
+        let far = Node::start("far", "127.0.0.1:0", seed, Self::keys(&keys), IS_GUEST);
         until("the nodes are connected", || {
             [&near, &far].iter().all(|it| it.cluster.nodes().len() == 1)
         });
@@ -98,7 +118,7 @@ impl<const IS_SECURE: bool> Harness for Pair<IS_SECURE> {
     fn restart_far(&mut self) -> bool {
         let address = self.far.engine.local_addr().unwrap().to_string();
         self.far.engine.stop(Duration::ZERO);
-        self.far = Node::start("far", &address, None, Self::keys(&self.keys));
+        self.far = Node::start("far", &address, None, Self::keys(&self.keys), IS_GUEST);
         until("the nodes are connected", || {
             let up = self.near.cluster.nodes();
             up.iter()

@@ -227,7 +227,7 @@ impl Builder {
                 .map_err(|_| JoinError::HasRouter)?,
         }
         let sink = Arc::new(Sink(Arc::downgrade(&core)));
-        core.base.engine.start(&id, sink)?;
+        core.base.engine.start_in(scheduler, &id, sink)?;
         if let Some(store) = self.store.or_else(|| core.base.engine.store()) {
             let _only = core.base.store.set(store);
         }

@@ -68,7 +68,8 @@ impl Warden {
         };
         let (whole, _) = *self.time.get_or_insert((left, left));
         self.time = Some((whole, left.saturating_sub(PERIOD)));
-        let is_alone = scheduler.stats().live <= open + 1;
+        let own = open + 1 + self.core.base.engine.processes();
+        let is_alone = scheduler.stats().live <= own;
         if self.is_stopping && !is_alone && left > whole / 4 {
             return false;
         }
