@@ -2,12 +2,12 @@
 //! guest of the node's scheduler, and where it has a scheduler of its own, beside blocking sockets.
 //!
 //! The three take turns, so that a busy machine is busy for all. Each line has the least and the
-//! middle of the medians, the ratio of both to blocking sockets, and how often a thread of the first
-//! program has waited for another, for each round trip.
+//! middle of the medians, the ratio of both to blocking sockets, and how often a thread of the
+//! first program has waited, for each round trip.
 //!
 //! `cargo run --release -p ganger-cluster-direct --example round_trip -- [workers]`
 
-use ganger_cluster::{Cluster, Engine as _};
+use ganger_cluster::Cluster;
 use ganger_cluster_direct::Direct;
 use ganger_net::Net;
 use ganger_proc_api::{BoxError, Event, NodeName, Pid, process_fn};
@@ -123,12 +123,11 @@ fn first(workers: usize) -> Result<(), BoxError> {
         ("scheduler of its own", owns),
     ] {
         let [least, middle, p99] = column.figures();
-        println!(
-            "{name:24} least {least:6.1} us ({:4.2}), middle {middle:6.1} us ({:4.2}), p99 {p99:7.1} us, {:4.2} waits",
-            least / floor[0],
-            middle / floor[1],
-            column.waits as f64 / (TURNS * TRIPS) as f64,
-        );
+        let ratios = [least / floor[0], middle / floor[1]];
+        let waits = column.waits as f64 / (TURNS * TRIPS) as f64;
+        print!("{name:24} least {least:6.1} us ({:4.2}), ", ratios[0]);
+        print!("middle {middle:6.1} us ({:4.2}), ", ratios[1]);
+        println!("p99 {p99:7.1} us, {waits:4.2} waits");
     }
     drop(child.stdin.take());
     child.wait()?;

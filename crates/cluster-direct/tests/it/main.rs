@@ -2,6 +2,7 @@
 
 mod conformance;
 mod frames;
+mod guests;
 mod hostile;
 #[path = "../../../../xtask/src/cluster_keys/issue.rs"]
 mod issue;
