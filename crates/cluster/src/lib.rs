@@ -15,8 +15,8 @@ mod wire;
 pub use engine::{Engine, EngineError, EngineSink};
 pub use id::{Half, Halves, Incarnation, Lane, MAX_NAME, NameError, NodeId};
 pub use node::{
-    Builder, Cluster, FarSpawn, Foreign, JoinError, MAX_MESSAGE, NodeChange, PeerLook, TypeTaken,
-    Types,
+    Builder, Cluster, FarSpawn, Foreign, FunctionRefused, JoinError, MAX_MESSAGE, NodeChange,
+    PeerLook, Place, TypeTaken, Types,
 };
 pub use session::{
     End, Event, Identity, NoProof, Proof, Refusal, SendError, Session, Settings, State, Stats,

@@ -10,7 +10,7 @@
 //! A function may keep addresses, and with them the scheduler. So the table is emptied when the
 //! workers have returned, and takes no function after the halt.
 
-use ganger_proc_api::{BoxError, Context, Pid, Reply};
+use ganger_proc_api::{BoxError, Completer, Context, Payload, Pid, Reply};
 use ganger_sched::internal::HandleInternals as _;
 use ganger_sched::{Address, Call, ContextExt, ExitAction, Handle};
 use ganger_sync::panic_text;
@@ -70,7 +70,11 @@ struct Entry {
     types: FunctionTypes,
     /// A [`Function`].
     function: Box<dyn Any + Send + Sync>,
+    carry_out: CarryOut,
 }
+
+/// Calls a [`Function`] with an input whose type is not known.
+type CarryOut = fn(&(dyn Any + Send + Sync), Payload, Completer) -> Result<(), BoxError>;
 
 /// The types of a function's input and output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -315,6 +319,7 @@ impl Services {
                     number,
                     types: FunctionTypes::of::<I, O>(),
                     function: Box::new(function),
+                    carry_out: carry_out::<I, O>,
                 };
                 state.functions.insert(name, Arc::new(entry));
                 return Ok(number);
@@ -360,6 +365,26 @@ impl Services {
             input,
             kind,
         })
+    }
+
+    /// Calls the function that has this name now, for a caller whose types are not known here: for
+    /// crates that pass the calls of other nodes on. The completer gets the answer.
+    ///
+    /// # Errors
+    /// No function has the name, or its input is of another type, or the function has refused the
+    /// call. The completer has been dropped.
+    pub fn carry_out(
+        &self,
+        name: &str,
+        input: Payload,
+        completer: Completer,
+    ) -> Result<(), BoxError> {
+        let found = lock(&self.table.0).functions.get(name).map(Arc::clone);
+        let entry = found.ok_or_else(|| {
+            let kind = FunctionErrorKind::NoSuchFunction;
+            format!("can't call {name:?}: {kind}")
+        })?;
+        (entry.carry_out)(&*entry.function, input, completer)
     }
 
     /// Takes a function away. Calls of it made before are carried out. Returns whether the function
@@ -425,6 +450,21 @@ impl ExitAction for Leave {
         let table = self.table.upgrade();
         table.is_none_or(|table| !table.has(&self.name, self.number))
     }
+}
+
+fn carry_out<I, O>(
+    function: &(dyn Any + Send + Sync),
+    input: Payload,
+    completer: Completer,
+) -> Result<(), BoxError>
+where
+    I: Send + 'static,
+    O: Send + 'static,
+{
+    let input = input.take::<I>()?;
+    let function = function.downcast_ref::<Function<I, O>>();
+    let function = Arc::clone(function.ok_or("a function has the types that it was put with")?);
+    contained(|| function(input).pass_on(Reply::new(completer)))
 }
 
 /// Calls a user's function, and turns its panic into an error.

@@ -78,7 +78,9 @@ pub mod internal {
 /// [`ganger_proc_api::crossing`] has the protocol.
 #[cfg(feature = "serde")]
 pub mod crossing {
-    pub use crate::api::crossing::{Answers, FarReply, converted, decode, drop_refused, encode};
+    pub use crate::api::crossing::{
+        Answers, FarReply, Inherited, converted, decode, drop_refused, encode,
+    };
     pub use ganger_proc_api::crossing::{Incoming, Outgoing, Replies, Taken};
 }
 

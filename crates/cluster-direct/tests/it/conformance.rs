@@ -3,7 +3,7 @@
 
 use crate::issue::issue;
 use crate::support::until;
-use ganger_cluster::conformance::{Harness, scheduler, types};
+use ganger_cluster::conformance::{CHILD, Harness, child, scheduler, types};
 use ganger_cluster::{Cluster, Engine, Settings};
 use ganger_cluster_direct::Direct;
 use ganger_net::Net;
@@ -65,6 +65,7 @@ impl Node {
             .engine(engine.clone())
             .settings(settings)
             .types(types)
+            .kind(CHILD, child)
             .join(&scheduler)
             .unwrap();
         Self {
@@ -107,6 +108,10 @@ impl<const IS_SECURE: bool, const IS_GUEST: bool> Harness for Pair<IS_SECURE, IS
 
     fn far(&self) -> &Scheduler {
         &self.far.scheduler
+    }
+
+    fn clusters(&self) -> Option<[&Cluster; 2]> {
+        Some([&self.near.cluster, &self.far.cluster])
     }
 
     fn cut(&self) -> bool {

@@ -80,7 +80,7 @@ impl Actor for Counter {
 }
 
 /// A counter, and what it tells of kept replies.
-fn counter(
+pub(super) fn counter(
     scheduler: &ganger_sched::Handle,
 ) -> (ProcessHandle<Count>, std::sync::mpsc::Receiver<bool>) {
     let (keeps, kept) = channel();
@@ -93,7 +93,7 @@ fn counter(
 }
 
 /// The address of a far counter, as the near side has it.
-fn address<H: Harness>(harness: &H, counter: &ProcessHandle<Count>) -> Address<Count> {
+pub(super) fn address<H: Harness>(harness: &H, counter: &ProcessHandle<Count>) -> Address<Count> {
     let address = harness.near().address(harness.far_pid(counter.pid()));
     let typed = address.expect("it has an address").typed();
     typed.expect("it takes this type")

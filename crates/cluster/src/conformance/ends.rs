@@ -199,7 +199,7 @@ pub fn a_link_taken_back_is_over<H: Harness>() {
 }
 
 /// Has all requests so far arrive at the far side: the question for an end comes behind these.
-fn arrived<H: Harness>(harness: &H) {
+pub(super) fn arrived<H: Harness>(harness: &H) {
     let gone = Strings::start(harness.far());
     let pid = harness.far_pid(gone.pid());
     harness.far().terminate(gone.pid()).expect("it lives");

@@ -9,24 +9,29 @@
 
 mod calls;
 mod ends;
+mod functions;
 mod large;
 mod messages;
 mod parts;
 mod room;
 mod sessions;
+mod starts;
 mod stores;
 mod twins;
 
 pub use calls::*;
 pub use ends::*;
+pub use functions::*;
 pub use large::*;
 pub use messages::*;
 pub use room::*;
 pub use sessions::*;
+pub use starts::*;
 pub use stores::*;
 pub use twins::Twins;
 
-use crate::node::Types;
+use crate::node::{Cluster, Types};
+use ends::arrived;
 use ganger_proc_api::Pid;
 use ganger_sched::{Handle, Scheduler};
 use std::time::Duration;
@@ -36,7 +41,8 @@ pub const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Two schedulers whose processes reach each other by their PIDs, or one in both roles.
 pub trait Harness: Sized + Sync {
-    /// Starts both, as [`scheduler`] sets them up, and connects them. Each registers [`types`].
+    /// Starts both, as [`scheduler`] sets them up, and connects them. Each registers [`types`], and
+    /// offers [`CHILD`] by [`child`].
     fn start() -> Self;
 
     /// The scheduler of the senders and the watchers.
@@ -48,6 +54,11 @@ pub trait Harness: Sized + Sync {
     /// Whether both are the same.
     fn is_one(&self) -> bool {
         false
+    }
+
+    /// Both as nodes of a cluster, the near first. `None`: they are one scheduler.
+    fn clusters(&self) -> Option<[&Cluster; 2]> {
+        None
     }
 
     /// Has the carrier lose, repeat and reorder from now on. False: it can't.
@@ -285,6 +296,50 @@ macro_rules! cases {
         #[test]
         fn references_cross_inside_of_messages() {
             $crate::conformance::references_cross_inside_of_messages::<$harness>();
+        }
+        // pins: B30
+        #[test]
+        fn a_far_function_answers() {
+            $crate::conformance::a_far_function_answers::<$harness>();
+        }
+        // pins: B30
+        #[test]
+        fn a_far_function_that_does_not_answer_says_why() {
+            $crate::conformance::a_far_function_that_does_not_answer_says_why::<$harness>();
+        }
+        // pins: B30
+        #[test]
+        fn a_far_function_sees_that_its_caller_has_left() {
+            $crate::conformance::a_far_function_sees_that_its_caller_has_left::<$harness>();
+        }
+        // pins: B26
+        #[test]
+        fn a_process_started_elsewhere_is_monitored_from_its_first_moment() {
+            $crate::conformance::a_process_started_elsewhere_is_monitored_from_its_first_moment::<
+                $harness,
+            >();
+        }
+        // pins: B26
+        #[test]
+        fn a_start_elsewhere_that_fails_says_why() {
+            $crate::conformance::a_start_elsewhere_that_fails_says_why::<$harness>();
+        }
+        // pins: B29
+        #[test]
+        fn a_process_started_elsewhere_is_linked_from_its_first_moment() {
+            $crate::conformance::a_process_started_elsewhere_is_linked_from_its_first_moment::<
+                $harness,
+            >();
+        }
+        // pins: B29
+        #[test]
+        fn a_linked_process_ends_with_an_asker_that_ends_early() {
+            $crate::conformance::a_linked_process_ends_with_an_asker_that_ends_early::<$harness>();
+        }
+        // pins: B29
+        #[test]
+        fn a_link_of_a_start_elsewhere_ends_with_the_connection() {
+            $crate::conformance::a_link_of_a_start_elsewhere_ends_with_the_connection::<$harness>();
         }
     };
 }

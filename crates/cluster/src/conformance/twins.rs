@@ -1,6 +1,6 @@
 //! Two nodes of one program, over a twin.
 
-use super::{Harness, eventually, scheduler, types};
+use super::{CHILD, Harness, child, eventually, scheduler, types};
 use crate::id::NodeId;
 use crate::node::Cluster;
 use crate::session::Settings;
@@ -35,6 +35,7 @@ fn node(twin: &Twin, name: &str) -> (Scheduler, Cluster) {
         .engine(twin.port())
         .settings(settings)
         .types(types)
+        .kind(CHILD, child)
         .join(&scheduler);
     (scheduler, node.expect("the node joins"))
 }
@@ -77,6 +78,10 @@ impl Harness for Twins {
 
     fn far(&self) -> &Scheduler {
         &self.schedulers[1]
+    }
+
+    fn clusters(&self) -> Option<[&Cluster; 2]> {
+        Some(self.nodes.each_ref())
     }
 
     fn disturb(&self) -> bool {

@@ -10,6 +10,7 @@ use crate::store::Store;
 use ganger_proc_api::{Instant, NodeName};
 use ganger_sched::WeakHandle;
 use ganger_sched::internal::here;
+use ganger_sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 pub(crate) struct Base {
@@ -25,11 +26,23 @@ pub(crate) struct Base {
     pub(crate) watchers: Watchers,
     /// Set when the engine has started.
     pub(crate) store: OnceLock<Arc<dyn Store>>,
+    /// The inherited values that were dropped.
+    pub(crate) dropped: AtomicU64,
 }
 
 impl Base {
     /// The time of sessions. Any thread may ask.
     pub(crate) fn now() -> Instant {
         Instant::from_nanos(0) + here::now()
+    }
+
+    pub(crate) fn count_dropped_value(&self) {
+        // Ordering: Relaxed: the count alone.
+        self.dropped.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn dropped_values(&self) -> u64 {
+        // Ordering: Relaxed: the count alone.
+        self.dropped.load(Ordering::Relaxed)
     }
 }

@@ -19,6 +19,7 @@ use ganger_proc_api::{BoxError, NodeName, Pid, SubmitError};
 use ganger_relay::Router;
 use ganger_sched::internal::HandleInternals as _;
 use ganger_sched::{Handle, Spawner};
+use ganger_sync::atomic::AtomicU64;
 use std::any::Any;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -214,6 +215,7 @@ impl Builder {
             kinds: self.kinds,
             watchers: Watchers::default(),
             store: OnceLock::new(),
+            dropped: AtomicU64::new(0),
         }));
         let gateway = Arc::new(Gateway(Arc::clone(&core)));
         let remote = Arc::clone(&gateway);

@@ -183,10 +183,15 @@ impl Answering {
                 }
                 other => CommandError::Failed(other.to_string().into()),
             };
-            if let Some(far) = self.forget(number) {
-                far.give_up();
-                self.send(number, Err(error));
-            }
+            self.fail(number, error);
+        }
+    }
+
+    /// Answers a reply whose question is not asked.
+    pub(crate) fn fail(&self, number: u64, error: CommandError) {
+        if let Some(far) = self.forget(number) {
+            far.give_up();
+            self.send(number, Err(error));
         }
     }
 

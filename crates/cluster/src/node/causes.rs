@@ -14,7 +14,7 @@ const NOT_FOUND: u8 = 6;
 const NO_CONNECTION: u8 = 7;
 
 /// Longer texts are cut: a notice has to fit a frame.
-const MAX_TEXT: usize = 4096;
+pub(crate) const MAX_TEXT: usize = 4096;
 
 pub(crate) fn write(fields: &mut impl Fields, cause: &ExitCause) {
     let (tag, text) = match cause {

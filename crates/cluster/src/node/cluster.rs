@@ -56,7 +56,7 @@ use std::time::Duration;
 /// ```
 #[derive(Clone)]
 pub struct Cluster {
-    core: Arc<Core>,
+    pub(crate) core: Arc<Core>,
     leaving: Arc<Leaving>,
 }
 
@@ -160,6 +160,13 @@ impl Cluster {
         Some(peer.look(|state| state.session().stats()))
     }
 
+    /// How many inherited values of other nodes were dropped, because their names are not
+    /// registered here, or their bytes are not of their types.
+    #[must_use]
+    pub fn dropped_values(&self) -> u64 {
+        self.core.base.dropped_values()
+    }
+
     /// All peers that the node knows, connected or not, in the order of their names. O(peers), at
     /// most 1,024; takes the lock of each for a moment.
     #[must_use]
@@ -202,7 +209,7 @@ struct Joined(Cluster);
 /// The question was not asked.
 #[derive(Debug, thiserror::Error)]
 #[error("there is no connection to the node {0}")]
-struct NoNode(NodeName);
+pub(crate) struct NoNode(pub(crate) NodeName);
 
 impl fmt::Debug for Cluster {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

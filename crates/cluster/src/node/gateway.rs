@@ -3,6 +3,7 @@
 
 use super::calls;
 use super::core::Core;
+use super::far_links;
 use super::requests::Request;
 use super::types::EncodeError;
 use crate::id::Lane;
@@ -196,11 +197,7 @@ impl Gateway {
         let Some(peer) = self.node_of(link.peer).and_then(|node| self.0.find(node)) else {
             return;
         };
-        peer.with(|state, now| {
-            if state.tables.links.remove(&link) {
-                state.request(request, peer.places, now);
-            }
-        });
+        far_links::over(&peer, link, request);
     }
 }
 

@@ -8,6 +8,7 @@ use super::calls::{self, Answering, Inside};
 use super::parked::{Cost, Parked};
 use super::peer::{Happened, Over, Peer};
 use super::requests::{Request, op};
+use super::served;
 use super::starts;
 use super::streams::Assembly;
 use super::tables::{Open, Spawn};
@@ -212,6 +213,10 @@ impl Link {
                     self.read(scheduler, (half, lane), op, whole, cost)?;
                 }
             }
+            op::CALL => {
+                let (peer, decoder) = (&self.peer, &self.decoder);
+                served::serve(peer, scheduler, (half, decoder), reader)?;
+            }
             _ => {
                 let (known, places) = (&mut incoming.known, self.peer.places);
                 let request = Request::read(op, lane, &mut reader, known, places)?;
@@ -356,18 +361,7 @@ impl Link {
                 crossing::decode(scheduler, context, start)?;
             }
             Request::Spawned { number, result } => {
-                let spawn = self.peer.look(|state| {
-                    let (reply, watch) = state.tables.spawns.remove(number)?;
-                    if let (Ok(pid), Some((number, watcher))) = (&result, watch) {
-                        state.tables.watches.enter(number, *pid, watcher);
-                    }
-                    Some(reply)
-                });
-                match (spawn, result) {
-                    (Some(reply), Ok(pid)) => reply.complete(pid),
-                    (Some(reply), Err(error)) => reply.fail(&*error),
-                    (None, _) => {}
-                }
+                starts::answered(&self.peer, scheduler, number, result);
             }
             Request::Found { number, pid } => {
                 let question = self.peer.look(|state| state.tables.names.remove(number));
@@ -511,8 +505,8 @@ fn unanswered(names: Vec<Reply<Option<Pid>>>, spawns: Vec<Spawn>, open: Open) {
     for question in names {
         question.untyped().finish(no_connection());
     }
-    for (reply, _) in spawns {
-        reply.untyped().finish(no_connection());
+    for spawn in spawns {
+        spawn.reply.untyped().finish(no_connection());
     }
     for asked in open.asked.into_values() {
         asked.completer.finish(no_connection());

@@ -10,6 +10,8 @@
 //!
 //! It may import the session, the engine and the wire, and nothing of it knows an engine.
 
+mod accept;
+mod askers;
 mod base;
 mod builder;
 mod calls;
@@ -18,7 +20,10 @@ mod changes;
 mod cluster;
 mod cookie;
 mod core;
+mod far_links;
+mod functions;
 mod gateway;
+mod inherited;
 mod kinds;
 mod link;
 mod look;
@@ -27,6 +32,7 @@ mod past;
 mod peer;
 mod places;
 mod requests;
+mod served;
 mod sink;
 mod spawns;
 mod start;
@@ -41,6 +47,7 @@ mod watch;
 pub use builder::{Builder, JoinError};
 pub use changes::NodeChange;
 pub use cluster::Cluster;
+pub use functions::{FunctionRefused, Place};
 pub use look::PeerLook;
 pub use spawns::FarSpawn;
 pub use types::{Foreign, MAX_MESSAGE, TypeTaken, Types};

@@ -25,12 +25,11 @@ use super::requests::{Request, op};
 use super::streams::{Next, Streams};
 use super::tables::{Asking, Left, Tables};
 use super::types::MAX_MESSAGE;
-use super::values::{self, Encoded};
 use crate::id::{Half, Incarnation, Lane, NodeId};
 use crate::session::{End, Event, Refusal, SendError, Session};
 use crate::wire::{Apart, HEADER, Messages, ReadError, Writer};
 use bytes::Bytes;
-use ganger_proc_api::{Envelope, Instant, SendErrorKind};
+use ganger_proc_api::Instant;
 use ganger_sync::sync::{Mutex, lock};
 use std::collections::VecDeque;
 use std::sync::{Arc, OnceLock};
@@ -99,7 +98,7 @@ pub(crate) struct Peer {
 pub(crate) struct State {
     session: Session,
     pub(crate) tables: Tables,
-    streams: [Streams; 2],
+    pub(super) streams: [Streams; 2],
     /// Requests that had no room in the session's queue. They are never refused, and each belongs
     /// to an entry of a table, or to a call.
     owed: [VecDeque<Request>; 2],
@@ -370,7 +369,7 @@ impl State {
 
     /// Whether a user's message may be taken. On the control lane half of the queue is for
     /// requests.
-    fn has_room(&self, lane: Lane) -> bool {
+    pub(super) fn has_room(&self, lane: Lane) -> bool {
         let most = match lane {
             Lane::Control => self.queue / 2,
             Lane::Data => self.queue,
@@ -378,52 +377,8 @@ impl State {
         self.session.queued(lane) < most && self.streams[lane.index()].held() < MAX_MESSAGE
     }
 
-    /// Takes a message of a process.
-    pub(crate) fn accept(
-        &mut self,
-        lane: Lane,
-        envelope: &Envelope,
-        encoded: &Encoded,
-        places: Places,
-        now: Instant,
-    ) -> Result<(), SendErrorKind> {
-        if self.is_closed {
-            return Err(SendErrorKind::NoConnection);
-        }
-        if !self.has_room(lane) {
-            return Err(SendErrorKind::Full);
-        }
-        let source = envelope.message.source;
-        let key = source.map(|pid| match pid.node() {
-            Some(node) if node == places.own => pid.with_node(None),
-            _ => pid,
-        });
-        if !self.streams[lane.index()].has(key) {
-            let sent = self.put(lane, op::MESSAGE, now, |writer| {
-                values::write(writer, places, envelope, encoded);
-            });
-            match sent {
-                Ok(()) => return Ok(()),
-                Err(SendError::TooLarge { .. }) => {}
-                Err(_) => return Err(SendErrorKind::Full),
-            }
-        }
-        let mut apart = Apart::default();
-        values::write(&mut apart, places, envelope, encoded);
-        let bytes = apart.finish();
-        if bytes.len() >= MAX_MESSAGE {
-            return Err(SendErrorKind::TooLarge);
-        }
-        let streams = &mut self.streams[lane.index()];
-        if !streams.is_empty() && streams.held() + bytes.len() > MAX_MESSAGE {
-            return Err(SendErrorKind::Full);
-        }
-        streams.push(key, op::MESSAGE, bytes);
-        Ok(())
-    }
-
     /// Puts a message into the session, which opens if there is none.
-    fn put(
+    pub(super) fn put(
         &mut self,
         lane: Lane,
         op: u8,

@@ -33,6 +33,14 @@ impl Places {
         fields.varint(pid.id());
     }
 
+    /// The source of messages by which their order is kept: an own process has no node.
+    pub(crate) fn key(self, source: Option<Pid>) -> Option<Pid> {
+        source.map(|pid| match pid.node() {
+            Some(node) if node == self.own => pid.with_node(None),
+            _ => pid,
+        })
+    }
+
     pub(crate) fn read(self, reader: &mut Reader, known: &mut Known) -> Result<Pid, ReadError> {
         let node = match reader.u8()? {
             OF_SENDER => Some(self.peer),

@@ -28,6 +28,8 @@ pub(crate) mod op {
     pub(super) const UNWANTED: u8 = 15;
     pub(super) const SPAWN: u8 = 16;
     pub(super) const SPAWNED: u8 = 17;
+    /// A call of a function, as `functions.rs` writes it.
+    pub(crate) const CALL: u8 = 20;
 }
 
 /// A request, or the answer to a request.

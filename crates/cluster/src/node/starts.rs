@@ -1,20 +1,25 @@
-//! Processes that a node starts for others: the side that starts (`spawns.rs` has the protocol).
+//! Processes that a node starts for others: the side that starts, and what its answer does
+//! (`spawns.rs` has the protocol).
 
 use super::calls::Answering;
 use super::causes::read_text;
+use super::far_links;
+use super::inherited;
 use super::peer::Peer;
 use super::requests::Request;
+use super::tables::Spawn;
 use super::values::Decoder;
 use super::watch;
 use crate::wire::{Known, ReadError, Reader};
 use bytes::Bytes;
-use ganger_proc_api::{BoxError, Message, Payload};
+use ganger_link::RemoteLinks as _;
+use ganger_proc_api::{BoxError, Message, Payload, Pid};
 use ganger_sched::Handle;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 /// The most names of a process.
-const MAX_NAMES: u64 = 16;
+pub(crate) const MAX_NAMES: usize = 16;
 
 /// Starts a process for the peer, and answers.
 pub(crate) fn start(
@@ -29,12 +34,14 @@ pub(crate) fn start(
     let kind = read_text(&mut reader)?;
     let mut spawner = scheduler.spawner();
     let names = reader.varint()?;
-    if names > MAX_NAMES {
+    if names > MAX_NAMES as u64 {
         return Err(ReadError::Short);
     }
     for _ in 0..names {
         spawner = spawner.named(&*read_text(&mut reader)?);
     }
+    let link = far_links::read(&mut reader, &mut known, peer.places)?;
+    let inherited = inherited::read(&mut reader, &peer.base)?;
     let (values, replies) = decoder.values(&mut reader, &mut known, &peer.base.types)?;
     let _come = answering.settle(replies);
     let mut values = values.into_iter();
@@ -49,16 +56,63 @@ pub(crate) fn start(
             added.map_err(|error| BoxError::from(error.to_string()))
         });
     }
+    let link_number = link.map(far_links::number_here);
+    if let Some((asker, number)) = link {
+        let (peer, handle) = (Arc::clone(peer), scheduler.clone());
+        spawner = spawner.before_init(move |process| {
+            far_links::begin(&peer, &handle, half, (asker, number, process.pid()))
+        });
+    }
     let started = match peer.base.kinds.get(&kind) {
         None => Err(format!("the node offers no kind {kind:?}").into()),
-        Some(make) => catch_unwind(AssertUnwindSafe(|| make(spawner, input)))
-            .unwrap_or_else(|_| Err("the start of the process has panicked".into())),
+        Some(make) => catch_unwind(AssertUnwindSafe(|| {
+            inherited.within(scheduler, || make(spawner, input))
+        }))
+        .unwrap_or_else(|_| Err("the start of the process has panicked".into())),
     };
     let result = started.map_err(|error| Arc::from(error.to_string()));
     let pid = result.as_ref().ok().copied();
-    peer.answer(half, Request::Spawned { number, result });
+    let spawned = Request::Spawned { number, result };
+    far_links::answer(peer, half, spawned, link_number);
     if let (Some(watch), Some(pid)) = (watch, pid) {
         watch::started(peer, half, watch, pid);
     }
     Ok(())
+}
+
+/// The peer has started a process, or says why not. The monitor and the link are there before the
+/// asker has the PID.
+pub(crate) fn answered(
+    peer: &Arc<Peer>,
+    scheduler: &Handle,
+    number: u64,
+    result: Result<Pid, Arc<str>>,
+) {
+    let found = peer.look(|state| {
+        let Spawn { reply, watch, link } = state.tables.spawns.remove(number)?;
+        if let (Ok(pid), Some((number, watcher))) = (&result, watch) {
+            state.tables.watches.enter(number, *pid, watcher);
+        }
+        let asker = link.zip(result.as_ref().ok().copied());
+        let link = asker.map(|(asker, pid)| (asker.link(pid), asker));
+        state
+            .tables
+            .links
+            .extend(link.iter().map(|(link, _)| *link));
+        Some((reply, link))
+    });
+    let Some((reply, link)) = found else {
+        return;
+    };
+    if let Some((link, asker)) = link {
+        let peer = Arc::clone(peer);
+        let begin = || scheduler.link_begun(link);
+        asker.answered(begin, move |cause| {
+            far_links::over(&peer, link, Request::Signal(link, cause.clone()));
+        });
+    }
+    match result {
+        Ok(pid) => reply.complete(pid),
+        Err(error) => reply.fail(&*error),
+    }
 }

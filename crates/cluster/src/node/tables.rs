@@ -1,5 +1,7 @@
 //! What waits for a peer's answer, for as long as its session lasts.
 
+use super::askers::Asker;
+use super::requests::Request;
 use ganger_proc_api::{Completer, EndWatch, ExitCause, Pid, Reply};
 use ganger_sched::crossing::{FarReply, Outgoing};
 use ganger_sched::{ExitAction, ExitKey, RemoteLink};
@@ -111,8 +113,13 @@ impl<T> Questions<T> {
     }
 }
 
-/// A process that the peer is to start: its question, and a monitor with its number.
-pub(crate) type Spawn = (Reply<Pid>, Option<(u64, Box<dyn ExitAction>)>);
+/// A process that the peer is to start.
+pub(crate) struct Spawn {
+    pub(crate) reply: Reply<Pid>,
+    /// A monitor, with its number.
+    pub(crate) watch: Option<(u64, Box<dyn ExitAction>)>,
+    pub(crate) link: Option<Asker>,
+}
 
 /// The numbers of the replies that leave for a peer.
 #[derive(Debug, Default)]
@@ -162,6 +169,9 @@ pub(crate) struct Tables {
     /// The causes of processes that have ended before their start was answered, by the numbers of
     /// their monitors.
     pub(crate) early: HashMap<u64, ExitCause>,
+    /// The links of processes whose start has not been answered, by their numbers, each with what
+    /// is to be sent behind the answer.
+    pub(crate) starting: HashMap<u64, Option<Request>>,
     pub(crate) open: Open,
 }
 
@@ -180,6 +190,7 @@ impl Tables {
     /// Leaves the tables empty. Numbers are not used again.
     pub(crate) fn take_all(&mut self) -> Left {
         self.early = HashMap::new();
+        self.starting = HashMap::new();
         Left {
             watches: self.watches.take_all(),
             watched: std::mem::take(&mut self.watched),

@@ -12,7 +12,7 @@ use ganger_proc_api::{Kind, Payload};
 use postcard::ser_flavors::Flavor;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use std::any::{Any, type_name};
+use std::any::{Any, TypeId, type_name};
 use std::collections::HashMap;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -55,6 +55,8 @@ pub(crate) enum EncodeError {
 
 type Encode = fn(&mut Payload, &mut Limited) -> Result<(), EncodeError>;
 type Decode = fn(&[u8]) -> Option<Payload>;
+type EncodeInherited = fn(&(dyn Any + Send + Sync), &mut Limited) -> bool;
+type DecodeInherited = fn(&[u8]) -> Option<Arc<dyn Any + Send + Sync>>;
 
 #[derive(Clone)]
 struct Codec {
@@ -70,6 +72,9 @@ struct Codec {
 pub struct Types {
     by_kind: HashMap<Kind, Codec>,
     by_name: HashMap<Arc<str>, Decode>,
+    /// Of inherited values, by their types and by their names.
+    inherited: HashMap<TypeId, (Arc<str>, EncodeInherited)>,
+    inherited_by_name: HashMap<Arc<str>, DecodeInherited>,
     taken: Option<TypeTaken>,
 }
 
@@ -78,6 +83,8 @@ impl Default for Types {
         let mut types = Self {
             by_kind: HashMap::new(),
             by_name: HashMap::new(),
+            inherited: HashMap::new(),
+            inherited_by_name: HashMap::new(),
             taken: None,
         };
         types.add::<()>("()").add::<bool>("bool");
@@ -117,6 +124,71 @@ impl Types {
             self.by_kind.insert(kind, codec);
         }
         self
+    }
+
+    /// Has inherited values of a type cross, with starts and with calls of functions, under a name
+    /// that the type has on all nodes. A node that does not know the name drops the value.
+    ///
+    /// At most 16 values of at most 1,024 bytes cross at once. A start with more fails.
+    ///
+    /// A type or a name that is taken has [`Builder::join`](crate::Builder::join) fail.
+    pub fn inherit<T>(&mut self, name: &str) -> &mut Self
+    where
+        T: Serialize + DeserializeOwned + Any + Send + Sync,
+    {
+        let name: Arc<str> = name.into();
+        let id = TypeId::of::<T>();
+        if self.inherited.contains_key(&id) || self.inherited_by_name.contains_key(&name) {
+            self.taken.get_or_insert(TypeTaken {
+                type_name: type_name::<T>(),
+                name: (*name).into(),
+            });
+            return self;
+        }
+        let encode: EncodeInherited = |value, bytes| {
+            let value = value.downcast_ref::<T>();
+            value.is_some_and(|it| postcard::serialize_with_flavor(it, bytes).is_ok())
+        };
+        let decode: DecodeInherited = |bytes| {
+            let (value, rest) = postcard::take_from_bytes::<T>(bytes).ok()?;
+            rest.is_empty().then(|| Arc::new(value) as _)
+        };
+        self.inherited.insert(id, (Arc::clone(&name), encode));
+        self.inherited_by_name.insert(name, decode);
+        self
+    }
+
+    /// Whether inherited values of this type cross.
+    pub(crate) fn inherits(&self, value: &(dyn Any + Send + Sync)) -> bool {
+        self.inherited.contains_key(&value.type_id())
+    }
+
+    /// The name of an inherited value whose type crosses, and its bytes, unless these are more than
+    /// `room`.
+    pub(crate) fn encode_inherited(
+        &self,
+        value: &(dyn Any + Send + Sync),
+        room: usize,
+    ) -> Option<(Arc<str>, Option<Vec<u8>>)> {
+        let (name, encode) = self.inherited.get(&value.type_id())?;
+        let mut bytes = Limited {
+            bytes: Vec::new(),
+            room,
+            is_full: false,
+        };
+        let is_written = encode(value, &mut bytes);
+        Some((Arc::clone(name), is_written.then_some(bytes.bytes)))
+    }
+
+    /// The inherited value of these bytes.
+    pub(crate) fn decode_inherited(
+        &self,
+        name: &str,
+        bytes: &[u8],
+    ) -> Option<Arc<dyn Any + Send + Sync>> {
+        let decode = self.inherited_by_name.get(name)?;
+        // A type's own code must not end the link.
+        catch_unwind(AssertUnwindSafe(|| decode(bytes))).ok()?
     }
 
     /// The first registration that was refused.

@@ -2,6 +2,8 @@
 
 #[cfg(feature = "conformance")]
 mod conformance;
+mod far;
+mod inherited;
 mod model;
 mod node;
 mod questions;

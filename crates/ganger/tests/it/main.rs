@@ -6,6 +6,8 @@ mod bank;
 mod circles;
 #[cfg(feature = "relay")]
 mod errors;
+#[cfg(feature = "cluster")]
+mod far_pool;
 mod first_programs;
 #[cfg(all(feature = "lock", feature = "observe", feature = "signals"))]
 mod observed;

@@ -8,7 +8,10 @@
 //! 2. The other side notes it, and answers with a signal if its process is gone. A link that it has
 //!    asked for itself, at the same time, gives way if its own PID is the higher, as text with the
 //!    node: it is unlinked, so that both sides keep the same.
-//! 3. Signals and unlinks count where the half has their number. A signal gives the half a number
+//! 3. A process may be started with the link: its side notes the link before the process begins,
+//!    and the asking side when the start is answered. An end that comes earlier waits for the
+//!    answer.
+//! 4. Signals and unlinks count where the half has their number. A signal gives the half a number
 //!    of its own until the process takes it, so a link that comes after it is not mistaken for
 //!    another asked for at the same time.
 //!
@@ -36,6 +39,13 @@ pub trait RemoteLinks {
     /// The other side has asked for the link. Without such a process here, the peer gets a signal
     /// with [`ExitCause::NotFound`].
     fn link_arrived(&self, link: RemoteLink);
+
+    /// A number for a link that is part of the start of a process at the other side.
+    fn link_number(&self) -> u64;
+
+    /// The peer has been started with this link, which a process of this side has asked for.
+    /// Returns `false` when that process has ended.
+    fn link_begun(&self, link: RemoteLink) -> bool;
 
     /// The other side has taken the link away.
     fn unlink_arrived(&self, link: RemoteLink);
@@ -76,6 +86,22 @@ impl RemoteLinks for Handle {
             }
         }
         signal(self, (pid, peer), Some(link.number), ExitCause::NotFound);
+    }
+
+    fn link_number(&self) -> u64 {
+        Links::of(self).next()
+    }
+
+    fn link_begun(&self, link: RemoteLink) -> bool {
+        let (pid, peer) = (self.canonical(link.process), self.canonical(link.peer));
+        let links = Links::of(self);
+        let process = self.address(pid).filter(|_| self.is_local(pid));
+        if !process.is_some_and(|it| links.enter(&it)) {
+            return false;
+        }
+        let mut table = links.shard(pid);
+        let node = table.nodes.get_mut(&pid);
+        node.map(|it| it.peers.insert(peer, link.number)).is_some()
     }
 
     fn unlink_arrived(&self, link: RemoteLink) {

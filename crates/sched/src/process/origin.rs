@@ -75,8 +75,13 @@ impl Values {
         Arc::clone(&found?.1).downcast().ok()
     }
 
+    /// All values, in no order.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Value> {
+        self.0.iter().map(|(_, value)| value)
+    }
+
     /// Returns these values with `value` in the place of the value of its type.
-    fn with(&self, value: Value) -> Self {
+    pub(crate) fn with(&self, value: Value) -> Self {
         let id = (*value).type_id();
         let others = self.0.iter().filter(|(other, _)| *other != id).cloned();
         Self(others.chain([(id, value)]).collect())
@@ -144,6 +149,16 @@ impl Origin {
             None => Values::default().with(value),
         };
         values.replace(Arc::new(next))
+    }
+
+    /// Sets all values, and returns the former, which the caller drops or puts back.
+    #[must_use]
+    pub(crate) fn replace(&self, values: Option<Arc<Values>>) -> Option<Arc<Values>> {
+        if values.is_none() && self.node().is_err() {
+            return None;
+        }
+        let node = self.node().unwrap_or_else(|word| self.put_node(word));
+        mem::replace(&mut *lock(&node.values), values)
     }
 
     /// Whether it may have values.

@@ -60,6 +60,7 @@ impl Node {
             .engine(engine.clone())
             .settings(settings)
             .types(conformance::types)
+            .kind(conformance::CHILD, conformance::child)
             .join(&scheduler)
             .unwrap();
         Self {
@@ -128,6 +129,13 @@ impl Harness for Over {
 
     fn is_one(&self) -> bool {
         matches!(self, Self::Nothing(_))
+    }
+
+    fn clusters(&self) -> Option<[&Cluster; 2]> {
+        match self {
+            Self::Broker { nodes, .. } => Some(nodes.each_ref().map(|node| &node.cluster)),
+            Self::Nothing(_) => None,
+        }
     }
 
     /// The broker ends and comes back, again and again.

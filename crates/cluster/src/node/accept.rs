@@ -1,0 +1,90 @@
+//! What processes send to a peer, as the session takes it.
+//!
+//! A message that fits a frame goes into the session. A longer one, and each behind such a message
+//! of the same source, leaves in chunks.
+
+use super::peer::State;
+use super::places::Places;
+use super::requests::op;
+use super::types::MAX_MESSAGE;
+use super::values::{self, Encoded};
+use crate::id::Lane;
+use crate::session::SendError;
+use crate::wire::Apart;
+use bytes::Bytes;
+use ganger_proc_api::{Envelope, Instant, Pid, SendErrorKind};
+
+impl State {
+    /// Takes a message of a process.
+    pub(crate) fn accept(
+        &mut self,
+        lane: Lane,
+        envelope: &Envelope,
+        encoded: &Encoded,
+        places: Places,
+        now: Instant,
+    ) -> Result<(), SendErrorKind> {
+        self.may_take(lane)?;
+        let key = places.key(envelope.message.source);
+        if !self.streams[lane.index()].has(key) {
+            let sent = self.put(lane, op::MESSAGE, now, |writer| {
+                values::write(writer, places, envelope, encoded);
+            });
+            match sent {
+                Ok(()) => return Ok(()),
+                Err(SendError::TooLarge { .. }) => {}
+                Err(_) => return Err(SendErrorKind::Full),
+            }
+        }
+        let mut apart = Apart::default();
+        values::write(&mut apart, places, envelope, encoded);
+        self.stream(lane, key, op::MESSAGE, apart.finish())
+    }
+
+    /// Takes a message of a process, as bytes without symbols. `key` is its source.
+    pub(crate) fn accept_written(
+        &mut self,
+        lane: Lane,
+        key: Option<Pid>,
+        op: u8,
+        bytes: Bytes,
+        now: Instant,
+    ) -> Result<(), SendErrorKind> {
+        self.may_take(lane)?;
+        if !self.streams[lane.index()].has(key) {
+            match self.put(lane, op, now, |writer| writer.raw(&bytes)) {
+                Ok(()) => return Ok(()),
+                Err(SendError::TooLarge { .. }) => {}
+                Err(_) => return Err(SendErrorKind::Full),
+            }
+        }
+        self.stream(lane, key, op, bytes)
+    }
+
+    fn may_take(&self, lane: Lane) -> Result<(), SendErrorKind> {
+        match self.has_room(lane) {
+            _ if self.is_closed() => Err(SendErrorKind::NoConnection),
+            true => Ok(()),
+            false => Err(SendErrorKind::Full),
+        }
+    }
+
+    /// Takes a message beside the session's queue: it is large, or behind a large one.
+    fn stream(
+        &mut self,
+        lane: Lane,
+        key: Option<Pid>,
+        op: u8,
+        bytes: Bytes,
+    ) -> Result<(), SendErrorKind> {
+        if bytes.len() >= MAX_MESSAGE {
+            return Err(SendErrorKind::TooLarge);
+        }
+        let streams = &mut self.streams[lane.index()];
+        if !streams.is_empty() && streams.held() + bytes.len() > MAX_MESSAGE {
+            return Err(SendErrorKind::Full);
+        }
+        streams.push(key, op, bytes);
+        Ok(())
+    }
+}
