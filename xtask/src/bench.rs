@@ -13,6 +13,8 @@ use std::fs::File;
 use std::process::{Command, ExitCode};
 
 const PACKAGE: &str = "ganger-benches";
+/// The program of the nodes, which has none of the other peers.
+const NODES: &str = "ganger-bench-cluster";
 const PROGRAM: &str = "ganger-bench";
 
 /// The exit code for a wrong command line.
@@ -47,7 +49,16 @@ pub(crate) fn run(options: &Options) -> ExitCode {
             return ExitCode::from(MISUSED);
         }
     }
-    let build = Cargo::new(["build", "--profile", "bench", "-p", PACKAGE, "--bins"]);
+    let build = Cargo::new([
+        "build",
+        "--profile",
+        "bench",
+        "-p",
+        PACKAGE,
+        "-p",
+        NODES,
+        "--bins",
+    ]);
     let features = features(&said);
     if let Err(failure) = build.args(features.iter().copied()).run() {
         eprintln!("error: {failure}");
@@ -68,7 +79,7 @@ fn parse(args: &[OsString]) -> Result<options::Options, clap::Error> {
 /// Returns the build's options.
 fn features(said: &options::Options) -> &'static [&'static str] {
     match said.mimalloc {
-        true => &["--features", "mimalloc"],
+        true => &["--features", "ganger-benches/mimalloc"],
         false => &[],
     }
 }
@@ -101,7 +112,7 @@ mod tests {
     fn another_allocator_is_built_in() {
         assert!(features(&said("--quick").unwrap()).is_empty());
         let features = features(&said("--quick --mimalloc").unwrap());
-        assert_eq!(features, ["--features", "mimalloc"]);
+        assert_eq!(features, ["--features", "ganger-benches/mimalloc"]);
     }
 
     #[test]
@@ -120,6 +131,8 @@ mod tests {
         assert!(root().join(source).is_file());
         let manifest = fs::read_to_string(root().join("benches/Cargo.toml")).unwrap();
         assert!(manifest.contains(&format!("name = \"{}\"", super::PACKAGE)));
+        let nodes = fs::read_to_string(root().join("benches/cluster/Cargo.toml")).unwrap();
+        assert!(nodes.contains(&format!("name = \"{}\"", super::NODES)));
         assert!(manifest.contains(&format!("name = \"{}\"", super::PROGRAM)));
     }
 }

@@ -15,6 +15,7 @@
 %%   race             W13 fairness
 %%   restarting       S3 restart
 %%   timers           W14 to W17: timer_churn, timer_fire, timer_lateness, timers_idle
+%%   cluster          X1 to X9: two programs
 %%   machine          memory and processor time of this program
 %%
 %% How many schedulers there are is said to `erl` itself (`+S`), and how many processes there may be

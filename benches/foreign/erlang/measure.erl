@@ -68,7 +68,13 @@ catalog() ->
         {"S4each", 1000000, 50000, {missing, "processes run it as S4"}},
         {"S5", 1000000, 50000, {missing, "it is not measured with jobs"}},
         {"S5us", 1000000, 50000, {missing, "it is not measured with jobs"}},
-        {"Q2", 800000, 40000, {missing, "it compares Ganger's limited mailboxes with its others"}}
+        {"Q2", 800000, 40000, {missing, "it compares Ganger's limited mailboxes with its others"}},
+        {"X1", 10000, 500, fun cluster:round_trip/1},
+        {"X2", 1000000, 20000, fun(Job) -> cluster:stream(Job, 1, 64) end},
+        {"X3", 200000, 5000, fun(Job) -> cluster:stream(Job, 1, 1024) end},
+        {"X4", 1000000, 20000, fun(Job) -> cluster:stream(Job, 100, 64) end},
+        {"X8", 100000, 2000, fun cluster:monitors/1},
+        {"X9", 1, 1, fun cluster:crash/1}
     ].
 
 %% Those that it runs.

@@ -202,6 +202,15 @@ names! {
     S5 = "S5",
     S5us = "S5us",
     Q2 = "Q2",
+    X1 = "X1",
+    X2 = "X2",
+    X3 = "X3",
+    X4 = "X4",
+    X6 = "X6",
+    X7 = "X7",
+    X8 = "X8",
+    X9 = "X9",
+    X10 = "X10",
     Deque = "deque",
     Mailbox = "mailbox",
 }
@@ -228,6 +237,7 @@ names! {
     AsyncChannel = "async-channel",
     ConcurrentQueue = "concurrent-queue",
     CrossbeamQueue = "crossbeam-queue",
+    Tcp = "tcp",
 }
 
 impl Id {
@@ -243,6 +253,12 @@ impl Id {
     #[must_use]
     pub fn is_queue(self) -> bool {
         matches!(self, Self::Deque | Self::Mailbox)
+    }
+
+    /// Returns whether two programs run the workload, as nodes.
+    #[must_use]
+    pub fn is_of_cluster(self) -> bool {
+        (Self::X1..=Self::X10).contains(&self)
     }
 
     /// Returns whether the workload needs timers. Other workloads run without them: idle threads
@@ -262,6 +278,12 @@ impl Id {
 }
 
 impl Peer {
+    /// Returns whether the peer is the lower bound of a cost, without processes: no rival.
+    #[must_use]
+    pub fn is_floor(self) -> bool {
+        self == Self::Tcp
+    }
+
     /// Its language.
     #[must_use]
     pub fn kind(self) -> Kind {

@@ -3,6 +3,7 @@
 
 use super::catalog::Goal::{Best, Of, OursIn};
 use super::catalog::{Id, Metric, Peer, Spec};
+use super::cluster_specs as cluster;
 use super::depend_specs as depend;
 use super::queue_figures::{DEQUE, MAILBOX};
 use super::task_specs::{self as tasks, ASYNC};
@@ -571,6 +572,15 @@ pub(super) const SPECS: &[Spec] = &[
             Metric::new("limited", "ns").to(&[OursIn("unlimited", 2.0)]),
         ],
     },
+    cluster::ROUND_TRIP,
+    cluster::SMALL,
+    cluster::LARGE,
+    cluster::PAIRS,
+    cluster::ONE_WAY,
+    cluster::STOPPED,
+    cluster::MONITORS,
+    cluster::ENDS,
+    cluster::BESIDE,
     Spec {
         id: Id::Deque,
         name: "deque",

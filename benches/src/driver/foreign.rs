@@ -9,6 +9,7 @@ use crate::whole::job::Job;
 use std::env::{self, consts::EXE_SUFFIX};
 use std::ffi::{OsStr, OsString};
 use std::fs;
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -107,6 +108,13 @@ impl Program {
                 let limit = processes.clamp(ERLANG_PROCESSES, ERLANG_PROCESSES_AT_MOST);
                 command.args(["-noshell", "-noinput", "+S", &schedulers]);
                 command.args(["+P", &limit.to_string(), "-pa"]).arg(modules);
+                if job.id.is_of_cluster() {
+                    // Nodes find each other at a port, without a daemon that stays.
+                    let listener = TcpListener::bind("127.0.0.1:0");
+                    let port = listener.and_then(|it| it.local_addr());
+                    let port = port.map_or(0, |it| it.port()).to_string();
+                    command.args(["-start_epmd", "false", "-erl_epmd_port", &port]);
+                }
                 command.args(["-run", "ganger_workload", "main", "-extra"]);
                 // A crash is reported by its message; a dump would take gigabytes.
                 command.env("ERL_CRASH_DUMP_SECONDS", "0");

@@ -37,6 +37,7 @@ fn package(peer: Peer) -> Option<&'static str> {
     match peer {
         Peer::Ganger => Some("ganger-sched"),
         Peer::Std => None,
+        floor if floor.is_floor() => None,
         other => Some(other.name()),
     }
 }

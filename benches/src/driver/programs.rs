@@ -24,6 +24,7 @@ use std::time::Duration;
 pub struct Programs {
     workload: PathBuf,
     queues: PathBuf,
+    cluster: PathBuf,
     foreign: BTreeMap<Peer, Result<Program, (Reason, String)>>,
     limit: Duration,
     stop: Stop,
@@ -67,6 +68,7 @@ impl Programs {
         Ok(Self {
             workload: beside("ganger-workload")?,
             queues: beside("ganger-queues")?,
+            cluster: beside("ganger-cluster-workload")?,
             foreign: foreign.collect(),
             limit,
             stop: stop.clone(),
@@ -108,6 +110,7 @@ impl Programs {
                 let limit = self.limit.saturating_mul(reps.saturating_add(1));
                 (with_args(&self.queues), limit)
             }
+            _ if job.id.is_of_cluster() => (with_args(&self.cluster), self.limit),
             _ => (with_args(&self.workload), self.limit),
         }
     }
@@ -158,6 +161,7 @@ mod tests {
         Programs {
             workload: "/programs/workload".into(),
             queues: "/programs/queues".into(),
+            cluster: "/programs/cluster".into(),
             foreign: BTreeMap::from([(Peer::Go, Err(refusal))]),
             limit: Duration::from_secs(10),
             stop: Stop::default(),
@@ -177,6 +181,8 @@ mod tests {
         let (command, limit) = programs.command(&job);
         assert_eq!(command.get_program(), "/programs/queues");
         assert_eq!(limit, Duration::from_secs(60));
+        let (command, _) = programs.command(&Job::new(Id::X1, Peer::Tcp, 2, Size::Quick));
+        assert_eq!(command.get_program(), "/programs/cluster");
     }
 
     #[test]

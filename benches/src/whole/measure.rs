@@ -51,7 +51,8 @@ const NANOS_A_MILLI: f64 = 1e6;
 
 /// Returns the workloads with peers written in Rust, in order, with each of those peers.
 pub fn list() -> impl Iterator<Item = (Id, Peer)> {
-    let ids = Id::ALL.iter().filter(|id| !id.is_queue());
+    let ids = Id::ALL.iter();
+    let ids = ids.filter(|id| !id.is_queue() && !id.is_of_cluster());
     ids.flat_map(|&id| id.spec().peers.iter().map(move |&peer| (id, peer)))
         .filter(|(_, peer)| peer.kind() == Kind::Rust)
 }
@@ -145,10 +146,7 @@ pub(super) fn measure<C: Contestant>(
         }
         Id::W17 => run.timers_idle(),
         Id::Q2 => run.send_blocking(job.producers.unwrap_or(8)),
-        Id::Deque | Id::Mailbox => {
-            let why = format!("{} is about queues: ganger-queues runs it", job.id);
-            Err(Error::Missing(why))
-        }
+        _ => Err(Error::Missing(format!("{} has another program", job.id))),
     }
 }
 

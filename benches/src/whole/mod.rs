@@ -1,8 +1,6 @@
 //! Whole workloads: a run of a workload by a peer, in a process of its own.
 //!
 //! ```text
-//! job         the arguments of a run, and its errors
-//! sample      what a run answers: a line of JSON for each figure
 //! contestant  what a peer does in each workload
 //! peers       each peer does that, in a folder of its own
 //! measure     runs a job: how often, warm-up, the clock, what has to come out
@@ -23,17 +21,15 @@ mod board;
 pub mod busy;
 mod contestant;
 mod gate;
-pub mod job;
 mod jobs;
 mod latency;
 mod measure;
 mod memory;
 mod peers;
-pub mod sample;
 mod timed;
 mod turns;
 
-pub use ganger_bench_options::catalog;
+pub use ganger_bench_options::{catalog, job, sample};
 
 pub use contestant::Contestant;
 pub use gate::Gate;

@@ -11,6 +11,7 @@ use ganger_bench_options::mode::Mode;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Part {
     Whole,
+    Cluster,
     Deque,
     Mailbox,
 }
@@ -31,11 +32,12 @@ pub(super) struct Line {
 
 impl Part {
     /// All, in the order of the report.
-    pub(super) const ALL: [Self; 3] = [Self::Whole, Self::Deque, Self::Mailbox];
+    pub(super) const ALL: [Self; 4] = [Self::Whole, Self::Cluster, Self::Deque, Self::Mailbox];
 
     pub(super) fn heading(self) -> &'static str {
         match self {
             Self::Whole => "Whole workloads",
+            Self::Cluster => "Cluster",
             Self::Deque => "Deque",
             Self::Mailbox => "Mailbox",
         }
@@ -43,7 +45,8 @@ impl Part {
 
     pub(super) fn has(self, id: Id) -> bool {
         match self {
-            Self::Whole => !id.is_queue(),
+            Self::Whole => !id.is_queue() && !id.is_of_cluster(),
+            Self::Cluster => id.is_of_cluster(),
             Self::Deque => id == Id::Deque,
             Self::Mailbox => id == Id::Mailbox,
         }
@@ -220,7 +223,7 @@ mod tests {
         let text = standing(&View::of(&results));
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines.len(), 3, "{text}");
-        let (whole, queues) = (98, 40);
+        let (whole, queues) = (113, 40);
         assert_eq!(
             lines[0],
             format!(

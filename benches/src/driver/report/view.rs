@@ -209,7 +209,7 @@ impl<'a> Row<'a> {
     #[must_use]
     pub fn lead(&self) -> Option<Lead<'a>> {
         let ours = self.ours?;
-        let best = self.best(|_| true)?;
+        let best = self.best(|peer| !peer.is_floor())?;
         let is_comparable = !self.unit.is_empty() && best.min > 0.0;
         is_comparable.then(|| Lead {
             id: self.id,

@@ -6,7 +6,7 @@
 //! then a line on standard error says why.
 
 use super::catalog::{Id, Peer, Spec};
-pub use ganger_bench_options::size::Size;
+pub use super::size::Size;
 use std::process::ExitCode;
 
 /// A run of a workload by a peer.

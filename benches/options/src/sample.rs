@@ -99,7 +99,7 @@ impl Sample {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::whole::job::Size;
+    use crate::job::Size;
 
     fn sample() -> Sample {
         let job = Job::new(Id::W8, Peer::Tokio, 2, Size::Full);

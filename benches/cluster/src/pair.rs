@@ -1,0 +1,230 @@
+//! The second program: how it is started, found and ended.
+
+// The same keys as of `cargo xtask cluster-keys`.
+#[path = "../../../xtask/src/cluster_keys/issue.rs"]
+mod issue;
+
+use crate::far;
+use ganger::cluster::{Cluster, Engine};
+use ganger::net::Net;
+use ganger::{BoxError, NodeName, Pid, Scheduler};
+use ganger_bench_options::job::Job;
+use std::env;
+use std::hash::{BuildHasher, RandomState};
+use std::io::Read;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+/// How long anything may take that takes no time.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Makes the engines of nodes.
+pub trait Carrier: Copy {
+    /// Its engines.
+    type Engine: Engine + Clone + 'static;
+
+    /// The engine of a node.
+    fn engine(self, place: &Place) -> Self::Engine;
+
+    /// Where other nodes find it, once it runs.
+    ///
+    /// # Errors
+    /// It does not run.
+    fn seed(self, engine: &Self::Engine) -> Result<String, BoxError>;
+}
+
+/// A node of a run.
+#[derive(Clone, Debug)]
+pub struct Place {
+    /// Its name.
+    pub node: String,
+    /// Where it finds the first node.
+    pub seed: Option<String>,
+    /// The secret of the cluster.
+    pub secret: String,
+    /// The folder with the keys of all nodes, if it is one over TLS.
+    pub keys: Option<PathBuf>,
+    /// Whether the scheduler has a driver for sockets.
+    pub has_sockets: bool,
+}
+
+/// Settings of a pair.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct How {
+    pub(crate) over_tls: bool,
+    pub(crate) has_sockets: bool,
+}
+
+impl Place {
+    /// The node of this program, if it is a second program.
+    #[must_use]
+    pub fn of_second() -> Option<Self> {
+        Some(Self {
+            node: env::var("NODE").ok()?,
+            seed: Some(env::var("SEED").ok()?),
+            secret: env::var("SECRET").ok()?,
+            keys: env::var_os("KEYS").map(PathBuf::from),
+            has_sockets: env::var_os("SOCKETS").is_some(),
+        })
+    }
+}
+
+/// Starts this program again, as a node with this name that finds the first node there. It has the
+/// same arguments, and ends with its standard input.
+///
+/// # Errors
+/// It can't be started.
+pub fn second(node: &str, seed: &str, first: Option<&Place>) -> Result<Second, BoxError> {
+    let mut command = Command::new(env::current_exe()?);
+    command.args(env::args_os().skip(1)).stdin(Stdio::piped());
+    command.env("NODE", node).env("SEED", seed);
+    command.env("SECRET", first.map_or("", |it| &it.secret));
+    if let Some(keys) = first.and_then(|it| it.keys.as_ref()) {
+        command.env("KEYS", keys);
+    }
+    if first.is_some_and(|it| it.has_sockets) {
+        command.env("SOCKETS", "1");
+    }
+    Ok(Second(command.spawn()?))
+}
+
+/// A second program, until this is dropped.
+#[derive(Debug)]
+pub struct Second(pub(crate) Child);
+
+impl Second {
+    /// Has the system stop it, until it [goes on](Self::go_on).
+    pub(crate) fn stop(&self) -> Result<(), BoxError> {
+        self.signal("-STOP")
+    }
+
+    pub(crate) fn go_on(&self) -> Result<(), BoxError> {
+        self.signal("-CONT")
+    }
+
+    fn signal(&self, signal: &str) -> Result<(), BoxError> {
+        let id = self.0.id().to_string();
+        let sent = Command::new("kill").args([signal, &id]).status()?;
+        sent.success()
+            .then_some(())
+            .ok_or("no signal was sent".into())
+    }
+
+    /// Ends it at once.
+    pub(crate) fn kill(&mut self) {
+        // It may have ended.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+impl Drop for Second {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// The first node, and the others.
+pub(crate) struct Nodes {
+    pub(crate) scheduler: Scheduler,
+    pub(crate) cluster: Cluster,
+    pub(crate) others: Vec<Second>,
+    _keys: Option<TempDir>,
+}
+
+const OTHERS: [&str; 2] = ["beta", "gamma"];
+
+impl Nodes {
+    /// Starts so many other nodes, and waits until they are there.
+    pub(crate) fn start<C: Carrier>(
+        job: &Job,
+        carrier: C,
+        how: How,
+        others: usize,
+    ) -> Result<Self, BoxError> {
+        let keys = how.over_tls.then(keys).transpose()?;
+        let place = Place {
+            node: "alpha".to_owned(),
+            seed: None,
+            secret: format!("{:x}", RandomState::new().hash_one("a secret")),
+            keys: keys.as_ref().map(|keys| keys.path().to_owned()),
+            has_sockets: how.has_sockets,
+        };
+        let (scheduler, cluster, engine) = join(job, carrier, &place)?;
+        let seed = carrier.seed(&engine)?;
+        let others = OTHERS[..others].iter();
+        let others = others.map(|node| second(node, &seed, Some(&place)));
+        let nodes = Self {
+            scheduler,
+            cluster,
+            others: others.collect::<Result<_, _>>()?,
+            _keys: keys,
+        };
+        let begin = Instant::now();
+        while nodes.cluster.nodes().len() < nodes.others.len() {
+            if begin.elapsed() > PATIENCE {
+                return Err("the other nodes do not come".into());
+            }
+            thread::sleep(Duration::from_millis(1));
+        }
+        Ok(nodes)
+    }
+
+    /// The process of the second node that starts others.
+    pub(crate) fn boss(&self) -> Result<Pid, BoxError> {
+        let begin = Instant::now();
+        while begin.elapsed() < PATIENCE {
+            let boss = self.cluster.whereis(NodeName::new(OTHERS[0])?, far::BOSS);
+            if let Some(boss) = boss.wait_timeout(PATIENCE)? {
+                return Ok(boss);
+            }
+        }
+        Err("the second node has no boss".into())
+    }
+
+    /// The program of the second node.
+    pub(crate) fn second(&mut self) -> &mut Second {
+        &mut self.others[0]
+    }
+}
+
+fn keys() -> Result<TempDir, BoxError> {
+    let folder = tempfile::tempdir()?;
+    let names = ["alpha", OTHERS[0], OTHERS[1]];
+    let issued = issue::issue(folder.path(), &names, [2020, 2100]);
+    issued.map_err(|error| error.to_string())?;
+    Ok(folder)
+}
+
+fn join<C: Carrier>(
+    job: &Job,
+    carrier: C,
+    place: &Place,
+) -> Result<(Scheduler, Cluster, C::Engine), BoxError> {
+    let mut builder = Scheduler::builder().workers(job.workers).node(&place.node);
+    if place.has_sockets {
+        builder = builder.driver(Net::new()?);
+    }
+    let scheduler = builder.start()?;
+    let engine = carrier.engine(place);
+    let cluster = Cluster::builder()
+        .cookie(&place.secret)
+        .engine(engine.clone())
+        .types(|types| {
+            types.add::<Vec<Pid>>("pids").add::<Vec<u64>>("numbers");
+        })
+        .join(&scheduler)?;
+    Ok((scheduler, cluster, engine))
+}
+
+/// Runs the processes of another node until the standard input ends.
+pub(crate) fn serve<C: Carrier>(job: &Job, carrier: C, place: &Place) -> Result<(), BoxError> {
+    let (scheduler, _cluster, _engine) = join(job, carrier, place)?;
+    let boss = far::boss(scheduler.handle());
+    let _boss = scheduler.named(far::BOSS).spawn(boss)?;
+    std::io::stdin().read_to_end(&mut Vec::new())?;
+    Ok(())
+}
