@@ -146,7 +146,10 @@ pub(super) fn measure<C: Contestant>(
         }
         Id::W17 => run.timers_idle(),
         Id::Q2 => run.send_blocking(job.producers.unwrap_or(8)),
-        _ => Err(Error::Missing(format!("{} has another program", job.id))),
+        other => {
+            let why = format!("{other} is for ganger-queues, or ganger-cluster-workload");
+            Err(Error::Missing(why))
+        }
     }
 }
 
