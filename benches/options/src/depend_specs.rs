@@ -1,6 +1,6 @@
 //! The workloads of processes that depend on each other.
 
-use super::catalog::Goal::{Best, Of};
+use super::catalog::Goal::{Best, Of, OursIn};
 use super::catalog::{Id, Metric, Peer, Spec};
 use super::specs::SCHEDULERS;
 
@@ -127,4 +127,19 @@ pub(super) const POOL_BUSY: Spec = Spec {
     quick: 50_000,
     peers: POOLS,
     metrics: &[Metric::new("time", "ns").to(&[Best(0.7)])],
+};
+
+pub(super) const SEND_BLOCKING: Spec = Spec {
+    id: Id::Q2,
+    name: "send_blocking",
+    what: "8 threads send numbers to a process without a limit, and to one that 1,024 messages \
+           fill, for which they wait",
+    of: "messages",
+    full: 800_000,
+    quick: 40_000,
+    peers: &[Peer::Ganger],
+    metrics: &[
+        Metric::new("unlimited", "ns"),
+        Metric::new("limited", "ns").to(&[OursIn("unlimited", 2.0)]),
+    ],
 };

@@ -1,4 +1,4 @@
-//! The figures of queues that count, and their targets.
+//! The workloads of queues: the figures that count, and their targets.
 //!
 //! A run of queues measures further figures: how often thieves succeed, an owner's wall-clock time
 //! in addition to its own time, and figures that repeat another figure. Such figures are shown, but
@@ -6,7 +6,7 @@
 //! peers have, too: it counts, or has a reason not to.
 
 use super::catalog::Goal::{Best, BestIn, Just, Of, OursIn};
-use super::catalog::{Goal, Metric, Peer};
+use super::catalog::{Goal, Id, Metric, Peer, Spec};
 
 /// With light fences, which Linux has. With full fences the target is a tie with crossbeam-deque.
 const PUSH_POP: &[Goal] = &[Of(Peer::CrossbeamDeque, 0.35), Of(Peer::St3, 0.45)];
@@ -14,7 +14,7 @@ const PUSH_POP: &[Goal] = &[Of(Peer::CrossbeamDeque, 0.35), Of(Peer::St3, 0.45)]
 const STEAL: &[Goal] = &[Of(Peer::CrossbeamDeque, 0.15), Of(Peer::St3, 1.1)];
 
 /// Of deques.
-pub(super) const DEQUE: &[Metric] = &[
+const DEQUE_FIGURES: &[Metric] = &[
     Metric::new("push+pop, depth 1", "ns").to(PUSH_POP),
     Metric::new("push+pop, depth 8", "ns").to(PUSH_POP),
     Metric::new("push+pop, depth 64", "ns").to(PUSH_POP),
@@ -38,7 +38,7 @@ pub(super) const DEQUE: &[Metric] = &[
 
 /// Figures of mailboxes. A `Queue` with a single message is a node on the heap: 16 or 64 bytes, and
 /// its share of a slab's header.
-pub(super) const MAILBOX: &[Metric] = &[
+const MAILBOX_FIGURES: &[Metric] = &[
     Metric::new("heap, u64: bytes with one message", "bytes"),
     Metric::new("heap, u64 (Queue): bytes with one message", "bytes").to(&[Just(16.8)]),
     Metric::new("heap, u64: allocations in a million messages", "").to(&[Just(0.0)]),
@@ -89,3 +89,41 @@ pub(super) const MAILBOX: &[Metric] = &[
     Metric::new("bounded 16384, 2 producers, strings", "ns").to(&[Best(1.0)]),
     Metric::new("bounded 16384, 8 producers, strings", "ns").to(&[Best(1.0)]),
 ];
+
+const DEQUES: &[Peer] = &[Peer::Ganger, Peer::CrossbeamDeque, Peer::St3];
+
+const MAILBOXES: &[Peer] = &[
+    Peer::Ganger,
+    Peer::Std,
+    Peer::CrossbeamChannel,
+    Peer::Flume,
+    Peer::Kanal,
+    Peer::Tokio,
+    Peer::AsyncChannel,
+    Peer::ConcurrentQueue,
+    Peer::CrossbeamQueue,
+];
+
+pub(super) const DEQUE: Spec = Spec {
+    id: Id::Deque,
+    name: "deque",
+    what: "Work-stealing deques: push and pop, steal, an owner with thieves, trees of 2^21-1 \
+           tasks and fib(32) on two workers; quick 2^13-1 and fib(18)",
+    of: "repetitions",
+    full: 1,
+    quick: 1,
+    peers: DEQUES,
+    metrics: DEQUE_FIGURES,
+};
+
+pub(super) const MAILBOX: Spec = Spec {
+    id: Id::Mailbox,
+    name: "mailbox",
+    what: "Queues from many threads to one: what is on the heap, one thread, taking what \
+           waits, several producers, many items at once, a consumer that sleeps",
+    of: "repetitions",
+    full: 1,
+    quick: 1,
+    peers: MAILBOXES,
+    metrics: MAILBOX_FIGURES,
+};

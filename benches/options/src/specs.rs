@@ -1,7 +1,7 @@
 //! The workloads, with their sizes, and with Ganger's target: how far ahead of its peers it is
 //! meant to be.
 
-use super::catalog::Goal::{Best, Of, OursIn};
+use super::catalog::Goal::{Best, Of};
 use super::catalog::{Id, Metric, Peer, Spec};
 use super::cluster_specs as cluster;
 use super::depend_specs as depend;
@@ -53,20 +53,6 @@ const TIMERS: &[Peer] = &[Peer::Ganger, Peer::Tokio, Peer::Go, Peer::Erlang];
 
 /// Peers with timers in which a step can block its thread.
 const TIMERS_BESIDE: &[Peer] = &[Peer::Ganger, Peer::Tokio, Peer::Go];
-
-const DEQUES: &[Peer] = &[Peer::Ganger, Peer::CrossbeamDeque, Peer::St3];
-
-const MAILBOXES: &[Peer] = &[
-    Peer::Ganger,
-    Peer::Std,
-    Peer::CrossbeamChannel,
-    Peer::Flume,
-    Peer::Kanal,
-    Peer::Tokio,
-    Peer::AsyncChannel,
-    Peer::ConcurrentQueue,
-    Peer::CrossbeamQueue,
-];
 
 /// In the order of [`Id::ALL`].
 pub(super) const SPECS: &[Spec] = &[
@@ -558,20 +544,7 @@ pub(super) const SPECS: &[Spec] = &[
     depend::BROADCAST_EACH,
     depend::POOL,
     depend::POOL_BUSY,
-    Spec {
-        id: Id::Q2,
-        name: "send_blocking",
-        what: "8 threads send numbers to a process without a limit, and to one that 1,024 messages \
-               fill, for which they wait",
-        of: "messages",
-        full: 800_000,
-        quick: 40_000,
-        peers: &[Peer::Ganger],
-        metrics: &[
-            Metric::new("unlimited", "ns"),
-            Metric::new("limited", "ns").to(&[OursIn("unlimited", 2.0)]),
-        ],
-    },
+    depend::SEND_BLOCKING,
     cluster::ROUND_TRIP,
     cluster::SMALL,
     cluster::LARGE,
@@ -581,26 +554,6 @@ pub(super) const SPECS: &[Spec] = &[
     cluster::MONITORS,
     cluster::ENDS,
     cluster::BESIDE,
-    Spec {
-        id: Id::Deque,
-        name: "deque",
-        what: "Work-stealing deques: push and pop, steal, an owner with thieves, trees of 2^21-1 \
-               tasks and fib(32) on two workers; quick 2^13-1 and fib(18)",
-        of: "repetitions",
-        full: 1,
-        quick: 1,
-        peers: DEQUES,
-        metrics: DEQUE,
-    },
-    Spec {
-        id: Id::Mailbox,
-        name: "mailbox",
-        what: "Queues from many threads to one: what is on the heap, one thread, taking what \
-               waits, several producers, many items at once, a consumer that sleeps",
-        of: "repetitions",
-        full: 1,
-        quick: 1,
-        peers: MAILBOXES,
-        metrics: MAILBOX,
-    },
+    DEQUE,
+    MAILBOX,
 ];
