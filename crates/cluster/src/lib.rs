@@ -15,15 +15,16 @@ mod wire;
 pub use engine::{Engine, EngineError, EngineSink};
 pub use id::{Half, Halves, Incarnation, Lane, MAX_NAME, NameError, NodeId};
 pub use node::{
-    Builder, Cluster, FarSpawn, Foreign, FunctionRefused, JoinError, MAX_MESSAGE, NodeChange,
-    PeerLook, Place, TypeTaken, Types,
+    Builder, Cluster, FarSpawn, FencingToken, Foreign, FunctionRefused, JoinError, LockLost,
+    MAX_MESSAGE, NameLost, NoStore, NodeChange, Owner, PeerLook, Place, Registrar, StoreSource,
+    StrongError, StrongLock, StrongNames, TypeTaken, Types,
 };
 pub use session::{
     End, Event, Identity, NoProof, Proof, Refusal, SendError, Session, Settings, State, Stats,
     Transmit, Undelivered,
 };
 pub use store::{
-    Entry, LeaseId, MAX_KEY, MAX_TTL, MAX_VALUE, MIN_TTL, Revision, RunningStore, Store,
+    Entry, LeaseId, LogError, MAX_KEY, MAX_TTL, MAX_VALUE, MIN_TTL, Revision, RunningStore, Store,
     StoreAnswer, StoreChange, StoreError, StoreFaults, StoreOp, StoreReply, StoreWatch,
     StoreWatcher, TwinStore,
 };

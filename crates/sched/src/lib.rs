@@ -70,7 +70,7 @@ pub mod internal {
     /// The process and the scheduler of this thread.
     pub mod here {
         pub use crate::api::handle::here::scheduler;
-        pub use crate::runtime::here::{context, now, pid, process, watch};
+        pub use crate::runtime::here::{context, now, pid, process, simulated, watch};
     }
 }
 

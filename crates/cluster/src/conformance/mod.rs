@@ -10,24 +10,31 @@
 mod calls;
 mod ends;
 mod functions;
+mod histories;
 mod large;
+mod linear;
 mod messages;
 mod parts;
+mod registrars;
 mod room;
 mod sessions;
 mod starts;
 mod stores;
+mod strong;
 mod twins;
 
 pub use calls::*;
 pub use ends::*;
 pub use functions::*;
+pub use histories::*;
 pub use large::*;
 pub use messages::*;
+pub use registrars::{Registrars, TwinStrong};
 pub use room::*;
 pub use sessions::*;
 pub use starts::*;
 pub use stores::*;
+pub use strong::*;
 pub use twins::Twins;
 
 use crate::node::{Cluster, Types};

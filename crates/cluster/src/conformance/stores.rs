@@ -68,14 +68,14 @@ impl StoreHarness for TwinStores {
 }
 
 /// The time of leases that end within a case.
-const SHORT: Duration = Duration::from_millis(400);
+pub(super) const SHORT: Duration = Duration::from_millis(400);
 
 /// The time of leases that outlast a case.
 const LONG: Duration = Duration::from_secs(600);
 
 type Answer = Result<StoreAnswer, StoreError>;
 
-fn ask(store: &Arc<dyn Store>, op: StoreOp) -> Answer {
+pub(super) fn ask(store: &Arc<dyn Store>, op: StoreOp) -> Answer {
     let (tell, told) = channel();
     store.apply(op, StoreReply::new(move |answer| drop(tell.send(answer))));
     told.recv_timeout(PATIENCE).expect("the store answers")
@@ -508,6 +508,11 @@ macro_rules! store_cases {
         #[test]
         fn a_restart_forgets_nothing() {
             $crate::conformance::a_restart_forgets_nothing::<$harness>();
+        }
+        // pins: B27
+        #[test]
+        fn histories_are_linearizable() {
+            $crate::conformance::histories_are_linearizable::<$harness>();
         }
         // pins: B27
         #[test]

@@ -1,7 +1,9 @@
 //! What all links of a node share.
 
 use super::changes::Watchers;
+use super::helpers::Helpers;
 use super::kinds::Kinds;
+use super::strong::StrongNames;
 use super::types::Types;
 use crate::engine::Engine;
 use crate::id::Halves;
@@ -28,6 +30,9 @@ pub(crate) struct Base {
     pub(crate) store: OnceLock<Arc<dyn Store>>,
     /// The inherited values that were dropped.
     pub(crate) dropped: AtomicU64,
+    pub(crate) helpers: Helpers,
+    /// Set with the store.
+    pub(crate) strong: OnceLock<StrongNames>,
 }
 
 impl Base {

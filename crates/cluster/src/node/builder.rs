@@ -6,16 +6,19 @@ use super::cluster::Cluster;
 use super::cookie::Cookie;
 use super::core::Core;
 use super::gateway::Gateway;
+use super::helpers::Helpers;
 use super::kinds::Kinds;
+use super::registrar::{self, Authority, Client, Registrar, Source, StoreSource};
 use super::sink::Sink;
 use super::start;
+use super::strong::{self, Keeper, LeaseClock, Machine, Shared, StrongNames};
 use super::types::{TypeTaken, Types};
 use super::warden::{Leaving, Warden};
 use crate::engine::{Engine, EngineError};
 use crate::id::{Halves, MAX_NAME, NameError, NodeId};
 use crate::session::{Identity, NoProof, Proof, Settings};
-use crate::store::Store;
-use ganger_proc_api::{BoxError, NodeName, Pid, SubmitError};
+use crate::store::{Log, LogError, MAX_TTL, Store};
+use ganger_proc_api::{BoxError, Instant, NodeName, Pid, SubmitError};
 use ganger_relay::Router;
 use ganger_sched::internal::HandleInternals as _;
 use ganger_sched::{Handle, Spawner};
@@ -23,10 +26,14 @@ use ganger_sync::atomic::AtomicU64;
 use std::any::Any;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 use thiserror::Error;
 
 /// The cluster of nodes that name none.
 const CLUSTER: &str = "ganger";
+
+/// The most questions that wait for a registrar. Further ones are refused.
+const MAX_QUESTIONS: usize = 65_536;
 
 /// Sets a node up: see [`Cluster::builder`].
 #[must_use = "a builder does nothing until `join` is called"]
@@ -38,7 +45,9 @@ pub struct Builder {
     kinds: Kinds,
     settings: Settings,
     peers: Vec<String>,
-    store: Option<Arc<dyn Store>>,
+    store: Option<StoreSource>,
+    lease: Duration,
+    lease_clock: LeaseClock,
 }
 
 /// Why a scheduler is not a node.
@@ -79,6 +88,9 @@ pub enum JoinError {
     /// The engine can't start.
     #[error(transparent)]
     Engine(#[from] EngineError),
+    /// The registrar's file can't be used.
+    #[error(transparent)]
+    Registrar(#[from] LogError),
     /// The scheduler takes no further process.
     #[error("the node has no process: {0}")]
     Refused(Box<str>),
@@ -96,6 +108,8 @@ impl Cluster {
             settings: Settings::default(),
             peers: Vec::new(),
             store: None,
+            lease: strong::TTL,
+            lease_clock: Box::new(strong::now),
         }
     }
 }
@@ -172,11 +186,28 @@ impl Builder {
         self
     }
 
-    /// The consistent store of the cluster: all nodes must have the same. Without a call the
-    /// engine's is taken, if it has one.
-    pub fn store(self, store: Arc<dyn Store>) -> Self {
+    /// The consistent store of the cluster, a [`Registrar`] or another: all nodes must have the
+    /// same. Without a call the engine's is taken, if it has one.
+    pub fn store(self, store: impl Into<StoreSource>) -> Self {
         Self {
-            store: Some(store),
+            store: Some(store.into()),
+            ..self
+        }
+    }
+
+    /// The time of the node's lease, for its strong names and locks: 10 s by default, and at least
+    /// a second. It is renewed five times as often. Names and locks are lost when half of it has
+    /// passed without a renewal, and are free for others when all of it has passed.
+    pub fn lease(self, time: Duration) -> Self {
+        let lease = time.clamp(Duration::from_secs(1), MAX_TTL);
+        Self { lease, ..self }
+    }
+
+    /// The clock of the lease, for tests of sleeping machines.
+    #[doc(hidden)]
+    pub fn lease_clock(self, clock: impl Fn() -> Instant + Send + Sync + 'static) -> Self {
+        Self {
+            lease_clock: Box::new(clock),
             ..self
         }
     }
@@ -199,7 +230,9 @@ impl Builder {
         let peers = self.peers.iter().map(|name| peer_name(name));
         let peers = peers.collect::<Result<Vec<_>, _>>()?;
         let engine = self.engine.ok_or(JoinError::NoEngine)?;
-        if let Some(taken) = self.types.taken() {
+        let mut types = self.types;
+        registrar::types(&mut types);
+        if let Some(taken) = types.taken() {
             return Err(taken.clone().into());
         }
         let mut identity = Identity::new(id.clone(), self.cluster);
@@ -211,11 +244,13 @@ impl Builder {
             identity,
             halves: Halves::new(start::incarnation()),
             settings: self.settings,
-            types: self.types,
+            types,
             kinds: self.kinds,
             watchers: Watchers::default(),
             store: OnceLock::new(),
             dropped: AtomicU64::new(0),
+            helpers: Helpers::default(),
+            strong: OnceLock::new(),
         }));
         let gateway = Arc::new(Gateway(Arc::clone(&core)));
         let remote = Arc::clone(&gateway);
@@ -230,8 +265,23 @@ impl Builder {
         }
         let sink = Arc::new(Sink(Arc::downgrade(&core)));
         core.base.engine.start_in(scheduler, &id, sink)?;
-        if let Some(store) = self.store.or_else(|| core.base.engine.store()) {
-            let _only = core.base.store.set(store);
+        let store = match self.store.map(|it| it.0) {
+            Some(Source::Store(store)) => Some(store),
+            Some(Source::Registrar(registrar)) => Some(start_store(&core, scheduler, registrar)?),
+            None => core.base.engine.store(),
+        };
+        if let Some(store) = store {
+            let _only = core.base.store.set(Arc::clone(&store));
+            let helper = core.base.helpers.add(0);
+            let machine = Machine::new(self.lease);
+            let weak = scheduler.downgrade();
+            let shared = Shared::new(weak, store, machine, self.lease_clock, helper);
+            let spawner = scheduler.spawner().labelled("strong names");
+            let started = spawner.spawn(Keeper::new(Arc::clone(&shared)));
+            started.map_err(|error| JoinError::Refused(error.to_string().into()))?;
+            let run = core.base.halves.incarnation().to_bits();
+            let names = StrongNames::new(shared, node.as_str(), run);
+            let _only = core.base.strong.set(names);
         }
         let leaving = Arc::new(Leaving::default());
         let warden = Warden::new(Arc::clone(&core), Arc::clone(&leaving));
@@ -246,6 +296,31 @@ impl Builder {
         cluster.keep(scheduler);
         Ok(cluster)
     }
+}
+
+/// Starts the processes of a registrar's store.
+fn start_store(
+    core: &Arc<Core>,
+    scheduler: &Handle,
+    registrar: Registrar,
+) -> Result<Arc<dyn Store>, JoinError> {
+    let refused = |error: SubmitError| JoinError::Refused(error.to_string().into());
+    let helpers = &core.base.helpers;
+    let node = match registrar.place() {
+        Ok(node) => peer_name(&node)?,
+        Err(path) => {
+            let (log, table) = Log::open(&path, Base::now())?;
+            let authority = Authority::new(log, table, helpers.add(2));
+            let spawner = scheduler.named(registrar::NAME).labelled("registrar");
+            let spawner = spawner.mailbox_limit(MAX_QUESTIONS);
+            spawner.spawn(authority).map_err(refused)?;
+            core.base.node
+        }
+    };
+    let (client, store) = Client::new(core, node, helpers.add(1));
+    let spawner = scheduler.spawner().labelled("registrar's client");
+    spawner.spawn(client).map_err(refused)?;
+    Ok(store)
 }
 
 fn checked(name: &str) -> Result<NodeId, JoinError> {

@@ -3,13 +3,14 @@
 use super::changes::NodeChange;
 use super::core::Core;
 use super::look::PeerLook;
-use super::requests::Request;
+use super::questions::whereis;
 use super::spawns::FarSpawn;
+use super::strong::{NoStore, StrongNames};
 use super::warden::Leaving;
 use crate::id::{Incarnation, NodeId};
 use crate::session::Stats;
 use crate::store::Store;
-use ganger_proc_api::{BoxError, NodeName, Payload, Pid, Reply};
+use ganger_proc_api::{NodeName, Payload, Pid};
 use ganger_sched::internal::HandleInternals as _;
 use ganger_sched::{Call, Handle, Recipient};
 use std::any::Any;
@@ -112,19 +113,7 @@ impl Cluster {
     #[must_use = "a call asks when a step, a task or a thread takes it"]
     pub fn whereis(&self, node: NodeName, name: &str) -> Call<Option<Pid>> {
         let (core, name) = (Arc::clone(&self.core), Arc::<str>::from(name));
-        Call::by(move |reply: Reply<Option<Pid>>| {
-            let Some(peer) = core.reach(node) else {
-                return Err(Box::new(NoNode(node)) as BoxError);
-            };
-            peer.with(|state, now| {
-                if state.is_closed() {
-                    return Err(Box::new(NoNode(node)) as BoxError);
-                }
-                let number = state.tables.names.insert(reply);
-                state.request(Request::Whereis { number, name }, peer.places, now);
-                Ok(())
-            })
-        })
+        Call::by(move |reply| Ok(whereis(&core, node, name, reply)?))
     }
 
     /// A process of a kind that the node offers ([`Builder::kind`](crate::Builder::kind)), to be
@@ -151,6 +140,14 @@ impl Cluster {
     #[must_use]
     pub fn store(&self) -> Option<Arc<dyn Store>> {
         self.core.base.store.get().cloned()
+    }
+
+    /// The strong names and locks of the cluster.
+    ///
+    /// # Errors
+    /// [`NoStore`]: the node has no store, and nothing else can promise a single owner.
+    pub fn strong_names(&self) -> Result<StrongNames, NoStore> {
+        self.core.base.strong.get().cloned().ok_or(NoStore)
     }
 
     /// Figures of the session with a node, if the node is known.
@@ -205,11 +202,6 @@ impl Cluster {
 
 /// The scheduler's extension.
 struct Joined(Cluster);
-
-/// The question was not asked.
-#[derive(Debug, thiserror::Error)]
-#[error("there is no connection to the node {0}")]
-pub(crate) struct NoNode(pub(crate) NodeName);
 
 impl fmt::Debug for Cluster {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -12,9 +12,10 @@
 
 use super::calls;
 use super::causes::{MAX_TEXT, write_text};
-use super::cluster::{Cluster, NoNode};
+use super::cluster::Cluster;
 use super::core::Core;
 use super::inherited;
+use super::questions::NoNode;
 use super::requests::op;
 use super::types::EncodeError;
 use super::values;

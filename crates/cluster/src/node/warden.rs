@@ -23,6 +23,9 @@ const LOOK: Tag = 1;
 /// Between two looks.
 const PERIOD: Duration = Duration::from_millis(5);
 
+/// The time for the last words of helpers.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+
 /// The time for farewells.
 const FAREWELL: Duration = Duration::from_millis(50);
 
@@ -46,6 +49,8 @@ pub(crate) struct Warden {
     is_stopping: bool,
     /// The whole time, and what is left of it.
     time: Option<(Duration, Duration)>,
+    /// The time left for the helpers.
+    last_words: Duration,
 }
 
 impl Warden {
@@ -55,6 +60,7 @@ impl Warden {
             leaving,
             is_stopping: false,
             time: None,
+            last_words: LAST_WORDS,
         }
     }
 
@@ -68,11 +74,18 @@ impl Warden {
         };
         let (whole, _) = *self.time.get_or_insert((left, left));
         self.time = Some((whole, left.saturating_sub(PERIOD)));
-        let own = open + 1 + self.core.base.engine.processes();
+        let (helpers, engine) = (&self.core.base.helpers, &self.core.base.engine);
+        let own = open + 1 + engine.processes() + helpers.live();
         let is_alone = scheduler.stats().live <= own;
         if self.is_stopping && !is_alone && left > whole / 4 {
             return false;
         }
+        // They need the connections for their last words.
+        self.last_words = self.last_words.saturating_sub(PERIOD);
+        if !helpers.end() && left > whole / 8 && !self.last_words.is_zero() {
+            return false;
+        }
+        helpers.end_at_once();
         self.core.close();
         let mut has_closed_all = true;
         for peer in peers {

@@ -219,7 +219,7 @@ impl StoreOp {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum StoreAnswer {
-    /// The entry, if there is one.
+    /// The entry, or none.
     Found(Option<Entry>),
     /// The entry is written.
     Written(Revision),

@@ -2,18 +2,20 @@
 
 use super::entry::{Entry, Revision};
 use ganger_sync::sync::{Mutex, lock};
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// What a watch tells. First comes a [`Snapshot`](Self::Snapshot), then each change, with growing
-/// revisions. After [`Lost`](Self::Lost) comes another snapshot, when the store is there again.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A change, as a watch tells it. First comes a [`Snapshot`](Self::Snapshot), then each change,
+/// with growing revisions. After [`Lost`](Self::Lost) comes another snapshot, when the store is
+/// there again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum StoreChange {
     /// All entries, in place of all that the watch has told before.
     Snapshot {
         /// In the order of their keys.
         entries: Vec<Entry>,
-        /// The last write of the store before the snapshot. Changes that follow are later.
+        /// The last write of the store before the snapshot. Later changes follow.
         revision: Revision,
     },
     /// An entry is written.

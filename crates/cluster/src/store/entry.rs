@@ -35,6 +35,6 @@ pub struct Entry {
     pub value: Vec<u8>,
     /// The last write of the entry.
     pub revision: Revision,
-    /// The lease with which the entry ends, if it has one.
+    /// The lease that ends the entry, if any.
     pub lease: Option<LeaseId>,
 }

@@ -11,11 +11,12 @@
 //! 4. An answer that may be lost after the write is an error of its own: [`StoreError::Unknown`].
 //!
 //! **Parts.** The *table* is the store without I/O or clock. A twin's store is a table with
-//! faults.
+//! faults; a registrar (`node/registrar`) is a table with a *log*.
 
 mod api;
 mod change;
 mod entry;
+mod log;
 mod table;
 mod twin;
 
@@ -24,4 +25,7 @@ pub use api::{
 };
 pub use change::{StoreChange, StoreWatch, StoreWatcher};
 pub use entry::{Entry, LeaseId, Revision};
+pub(crate) use log::Log;
+pub use log::LogError;
+pub(crate) use table::{Effect, Table};
 pub use twin::{RunningStore, StoreFaults, TwinStore};

@@ -55,6 +55,24 @@ impl Effect {
         }
     }
 
+    /// The number of the change.
+    pub(crate) fn revision(&self) -> Revision {
+        match self {
+            Self::Put(entry) => entry.revision,
+            Self::Gone { revision, .. } | Self::Ended { revision, .. } => *revision,
+            Self::Granted { lease, .. } => Revision(lease.0),
+            Self::Used(revision) => *revision,
+        }
+    }
+
+    /// About how many bytes the change has.
+    pub(crate) fn size(&self) -> usize {
+        match self {
+            Self::Put(entry) => entry.key.len() + entry.value.len() + 64,
+            _ => self.key().map_or(0, str::len) + 64,
+        }
+    }
+
     /// The key of the changed entry.
     pub(crate) fn key(&self) -> Option<&str> {
         match self {
@@ -275,6 +293,11 @@ impl Table {
         }
     }
 
+    /// The last number used.
+    pub(crate) fn revision(&self) -> Revision {
+        Revision(self.used)
+    }
+
     /// The entries whose keys begin so.
     pub(crate) fn snapshot(&self, prefix: &str) -> StoreChange {
         let from = (Bound::Included(prefix), Bound::Unbounded);
@@ -286,8 +309,7 @@ impl Table {
         }
     }
 
-    /// Effects that make an equal table of an empty one.
-    #[cfg_attr(not(test), expect(dead_code, reason = "for the log"))]
+    /// Effects to make an equal table of an empty table.
     pub(crate) fn effects(&self) -> impl Iterator<Item = Effect> {
         let leases = self.leases.iter().map(|(lease, it)| Effect::Granted {
             lease: *lease,
@@ -352,14 +374,8 @@ mod tests {
                 leases.push(lease);
             }
             for effect in effects {
-                let change = match &effect {
-                    Effect::Put(entry) => entry.revision.0,
-                    Effect::Gone { revision, .. } | Effect::Ended { revision, .. } => revision.0,
-                    Effect::Granted { lease, .. } => lease.0,
-                    Effect::Used(_) => unreachable!(),
-                };
-                assert_eq!(change, last + 1);
-                last = change;
+                assert_eq!(effect.revision().0, last + 1);
+                last = effect.revision().0;
                 again.replay(&effect, at(now));
             }
             let mut compact = Table::default();

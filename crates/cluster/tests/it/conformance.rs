@@ -11,3 +11,15 @@ mod twin {
 mod twin_store {
     ganger_cluster::store_cases!(ganger_cluster::conformance::TwinStores);
 }
+
+mod registrar_store {
+    ganger_cluster::store_cases!(ganger_cluster::conformance::Registrars);
+}
+
+mod strong_names_over_a_twin {
+    ganger_cluster::strong_cases!(ganger_cluster::conformance::TwinStrong);
+}
+
+mod strong_names_over_a_registrar {
+    ganger_cluster::strong_cases!(ganger_cluster::conformance::Registrars);
+}

@@ -10,6 +10,7 @@ mod questions;
 #[cfg(feature = "conformance")]
 mod recovery;
 mod session;
+mod strong;
 mod support;
 mod twin;
 mod wire;

@@ -46,6 +46,12 @@ pub fn now() -> Duration {
     Decider::time().unwrap_or_else(|| CLOCK.now())
 }
 
+/// The time of this thread's simulation, if it is in one.
+#[must_use]
+pub fn simulated() -> Option<Duration> {
+    Decider::time()
+}
+
 /// Has the waits of the program known, until the result is dropped: see [`watch`].
 pub fn watch() -> Watching {
     watch::begin_in(Surroundings { process, now, turn })

@@ -1,0 +1,326 @@
+//! The process that keeps the names and locks of a node.
+//!
+//! A single process carries the acts of the machine (`machine.rs`) out, in their order. Other
+//! threads make claims and look, under the machine's lock, and wake the process.
+
+use super::clock::LeaseClock;
+use super::lock::{Guard, Keeps, StrongLock};
+use super::machine::{ClaimId, Machine, Refused, Todo};
+use super::values::{FencingToken, NameLost, Owner, StrongError};
+use crate::node::helpers::Helper;
+use crate::store::{Store, StoreAnswer, StoreChange, StoreError, StoreReply, StoreWatch};
+use ganger_proc_api::{
+    BoxError, Context, EndWatch, Event, Events, Instant, Payloads, Process, Reply, StepOutput,
+    StepResult, Tag,
+};
+use ganger_sched::internal::{AddressInternals as _, ContextInternals as _};
+use ganger_sched::{Recipient, WeakHandle};
+use ganger_sync::sync::{Mutex, lock};
+use std::collections::HashMap;
+use std::sync::{Arc, OnceLock, Weak};
+
+const TIMER: Tag = 1;
+
+/// The most rounds in a step.
+const ROUNDS: usize = 32;
+
+/// The owner or the asker of a claim.
+pub(crate) enum Party {
+    Name {
+        name: Box<str>,
+        owner: Recipient<NameLost>,
+        /// Taken by the answer.
+        reply: Option<Reply<FencingToken>>,
+    },
+    Lock {
+        reply: Option<(Reply<StrongLock>, Option<EndWatch>)>,
+        guard: Option<Weak<Guard>>,
+    },
+}
+
+#[derive(Default)]
+struct Inbox {
+    answers: Vec<(u64, Result<StoreAnswer, StoreError>)>,
+    changes: Vec<StoreChange>,
+}
+
+/// The state of the process, shared with other threads.
+pub(crate) struct Shared {
+    pub(crate) scheduler: WeakHandle,
+    pub(crate) store: Arc<dyn Store>,
+    machine: Mutex<Machine>,
+    parties: Mutex<HashMap<ClaimId, Party>>,
+    inbox: Mutex<Inbox>,
+    helper: Arc<Helper>,
+    clock: LeaseClock,
+    watch: OnceLock<StoreWatch>,
+}
+
+impl Shared {
+    pub(crate) fn new(
+        scheduler: WeakHandle,
+        store: Arc<dyn Store>,
+        machine: Machine,
+        clock: LeaseClock,
+        helper: Arc<Helper>,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            scheduler,
+            store,
+            machine: Mutex::new(machine),
+            parties: Mutex::default(),
+            inbox: Mutex::default(),
+            helper,
+            clock,
+            watch: OnceLock::new(),
+        })
+    }
+
+    pub(crate) fn now(&self) -> Instant {
+        (self.clock)()
+    }
+
+    /// Looks at the machine, or makes a claim, at this time. The process carries the acts out.
+    pub(crate) fn with<R>(&self, f: impl FnOnce(&mut Machine, Instant) -> R) -> R {
+        let mut machine = lock(&self.machine);
+        // The time is read under the lock, so it does not go back for the machine.
+        let result = f(&mut machine, self.now());
+        let has_work = machine.has_todo();
+        drop(machine);
+        if has_work {
+            self.helper.wake();
+        }
+        result
+    }
+
+    /// Adds the party of a future claim.
+    pub(crate) fn enter(&self, id: ClaimId, party: Party) {
+        lock(&self.parties).insert(id, party);
+    }
+
+    pub(crate) fn has(&self, id: ClaimId) -> bool {
+        lock(&self.parties).contains_key(&id)
+    }
+
+    /// The claim is wanted no more.
+    pub(crate) fn release(&self, id: ClaimId) {
+        let party = lock(&self.parties).remove(&id);
+        if party.is_some() {
+            self.with(|machine, now| machine.release(id, now));
+        }
+        // Without a lock: a reply is dropped.
+        drop(party);
+    }
+
+    /// The asker waits for the lock no more. A lock that is held is released by its drop.
+    pub(crate) fn give_up(&self, id: ClaimId) {
+        let is_waiting = matches!(
+            lock(&self.parties).get(&id),
+            Some(Party::Lock { reply: Some(_), .. })
+        );
+        if is_waiting {
+            self.release(id);
+        }
+    }
+
+    fn answered(&self, number: u64, answer: Result<StoreAnswer, StoreError>) {
+        lock(&self.inbox).answers.push((number, answer));
+        self.helper.wake();
+    }
+
+    fn act(self: &Arc<Self>, todo: Todo) {
+        match todo {
+            Todo::Ask(number, op) => {
+                let shared = Arc::downgrade(self);
+                let reply = StoreReply::new(move |answer| {
+                    if let Some(shared) = shared.upgrade() {
+                        shared.answered(number, answer);
+                    }
+                });
+                self.store.apply(op, reply);
+            }
+            Todo::Granted(id) => self.granted(id),
+            Todo::Refused(id, why) => {
+                let party = lock(&self.parties).remove(&id);
+                if let Some(party) = party {
+                    party.refuse(self.why(why));
+                }
+            }
+            Todo::Lost(id) => {
+                let party = lock(&self.parties).remove(&id);
+                match party {
+                    Some(Party::Name { name, owner, .. }) => {
+                        // A process that has ended needs no notice.
+                        let _gone = owner.send_system(NameLost { name });
+                    }
+                    Some(Party::Lock { guard, .. }) => {
+                        if let Some(guard) = guard.and_then(|it| it.upgrade()) {
+                            guard.lose();
+                        }
+                    }
+                    None => {}
+                }
+            }
+        }
+    }
+
+    fn why(&self, why: Refused) -> StrongError {
+        match why {
+            Refused::Taken(value, revision) => {
+                match Owner::read(&value, revision, &self.scheduler) {
+                    Some(owner) => StrongError::Taken(Box::new(owner)),
+                    None => StrongError::Unreadable,
+                }
+            }
+            Refused::Store(error) => StrongError::Store(error),
+            Refused::Lapsed => StrongError::Lapsed,
+        }
+    }
+
+    fn granted(self: &Arc<Self>, id: ClaimId) {
+        let held = self.with(|machine, now| machine.held(id, now));
+        // Lost meanwhile: the next act says so.
+        let Some((revision, hold)) = held else {
+            return;
+        };
+        let token = FencingToken(revision.0);
+        let mut parties = lock(&self.parties);
+        match parties.get_mut(&id) {
+            Some(Party::Name { reply, .. }) => {
+                let reply = reply.take();
+                drop(parties);
+                if let Some(reply) = reply {
+                    reply.complete(token);
+                }
+            }
+            Some(Party::Lock { reply, guard }) => {
+                let (made, strong) = StrongLock::new(Arc::clone(self) as _, id, token, hold);
+                *guard = Some(Arc::downgrade(&made));
+                let reply = reply.take();
+                drop(parties);
+                // Without an asker the lock is dropped, and so released.
+                if let Some((reply, _watch)) = reply {
+                    reply.complete(strong);
+                }
+            }
+            None => {}
+        }
+    }
+}
+
+impl Keeps for Shared {
+    fn now(&self) -> Instant {
+        Self::now(self)
+    }
+
+    fn release(&self, id: ClaimId) {
+        Self::release(self, id);
+    }
+}
+
+impl Party {
+    fn refuse(self, why: StrongError) {
+        match self {
+            // The asker of a granted claim has gone.
+            Self::Name { reply, owner, name } => match reply {
+                Some(reply) => reply.fail(why),
+                None => drop(owner.send_system(NameLost { name })),
+            },
+            Self::Lock { reply, .. } => {
+                if let Some((reply, _watch)) = reply {
+                    reply.fail(why);
+                }
+            }
+        }
+    }
+}
+
+/// The process.
+pub(crate) struct Keeper {
+    shared: Arc<Shared>,
+    is_leaving: bool,
+}
+
+impl Keeper {
+    pub(crate) fn new(shared: Arc<Shared>) -> Self {
+        let is_leaving = false;
+        Self { shared, is_leaving }
+    }
+
+    /// True: more is there.
+    fn round(&mut self) -> bool {
+        let inbox = std::mem::take(&mut *lock(&self.shared.inbox));
+        let mut machine = lock(&self.shared.machine);
+        let now = self.shared.now();
+        for (number, answer) in inbox.answers {
+            machine.answered(number, answer, now);
+        }
+        for change in inbox.changes {
+            machine.changed(change, now);
+        }
+        machine.tick(now);
+        let todo = machine.todo();
+        drop(machine);
+        let has_more = !todo.is_empty();
+        for todo in todo {
+            self.shared.act(todo);
+        }
+        has_more
+    }
+}
+
+impl Process for Keeper {
+    fn init(&mut self, ctx: &Context, _: &str, _: Payloads) -> Result<(), BoxError> {
+        if let Some(own) = ctx.known_address::<ganger_proc_api::Message>() {
+            own.leave_shutdown_to_caller();
+        }
+        self.shared.helper.begin(ctx.waker());
+        let shared = Arc::downgrade(&self.shared);
+        let watcher = Box::new(move |change| {
+            if let Some(shared) = shared.upgrade() {
+                lock(&shared.inbox).changes.push(change);
+                shared.helper.wake();
+            }
+        });
+        let watch = self.shared.store.watch(super::cache::ALL, watcher);
+        let _only = self.shared.watch.set(watch);
+        Ok(())
+    }
+
+    fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
+        for event in events {
+            if matches!(event, Event::Cancel(_)) {
+                out.defer_cancel();
+            }
+        }
+        let has_more = (0..ROUNDS).all(|_| self.round());
+        if has_more {
+            out.yield_now();
+            return Ok(());
+        }
+        self.is_leaving |= self.shared.helper.must_end();
+        if self.is_leaving {
+            let has_left = self.shared.with(|machine, now| machine.leave(now));
+            // The last acts.
+            while self.round() {}
+            if has_left || self.shared.helper.must_end_at_once() {
+                out.done(());
+                return Ok(());
+            }
+        }
+        out.cancel(TIMER);
+        let due = self.shared.with(|machine, _| machine.next_due());
+        if let Some(at) = due {
+            out.sleep(at.since(self.shared.now()), TIMER);
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        self.shared.with(|machine, now| _ = machine.leave(now));
+        while self.round() {}
+        self.shared.helper.over();
+    }
+}

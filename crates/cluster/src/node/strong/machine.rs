@@ -1,0 +1,502 @@
+//! The names and locks of a node, without I/O and without a clock.
+//!
+//! **Protocol.** A *claim* is a name or a lock that a process of the node has, or wants.
+//! 1. The node has a single lease, from the first claim on. A fifth of its time passes between two
+//!    renewals.
+//! 2. A name is an entry of the lease, created by its owner. A lock has an entry for each claim;
+//!    the claim with the lowest revision is the owner. The revision is the fencing token.
+//! 3. The lease is *good* until half of its time has passed since the last renewal that was
+//!    answered, from the moment when that renewal was sent. When the lease is good no longer, all
+//!    claims are lost, at once and for ever, and the next claim gets a new lease.
+//! 4. A creation whose outcome is unknown is sent again: the value tells the owner of the entry.
+//!
+//! **Proof sketch.** The store ends a lease its whole time after it has had the last renewal, so
+//! not before twice as much time as the lease is good. As long as no clock runs twice as fast as
+//! another, each owner has given up before the store gives its entries away. An entry that is
+//! created by a late message is of a lease that is renewed no more, and ends with it. Revisions
+//! grow, so tokens do.
+
+use super::cache::{Cache, LOCKS, NAMES};
+use super::hold::Hold;
+use crate::store::{LeaseId, Revision, StoreAnswer, StoreChange, StoreError, StoreOp};
+use ganger_proc_api::Instant;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The most claims of a node.
+const MAX_CLAIMS: usize = 65_536;
+
+/// The number of a claim, in its node.
+pub(crate) type ClaimId = u64;
+
+/// Why a claim has no name or lock.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Refused {
+    /// The value of the owner's entry.
+    Taken(Vec<u8>, Revision),
+    Store(StoreError),
+    /// The lease has ended meanwhile.
+    Lapsed,
+}
+
+/// An act of the node.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Todo {
+    /// Ask the store, and give the answer back with the number.
+    Ask(u64, StoreOp),
+    /// The claim has its name or lock.
+    Granted(ClaimId),
+    Refused(ClaimId, Refused),
+    /// The claim had its name or lock, and has it no more.
+    Lost(ClaimId),
+}
+
+enum Purpose {
+    Grant { sent: Instant },
+    Renew { lease: LeaseId, sent: Instant },
+    Revoke,
+    Create(ClaimId),
+    Delete(ClaimId),
+}
+
+enum Lease {
+    None,
+    Granting,
+    Held(Held),
+}
+
+struct Held {
+    id: LeaseId,
+    hold: Arc<Hold>,
+    renew_at: Instant,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// For a lease.
+    Waiting,
+    Creating,
+    /// The outcome of the creation is unknown.
+    Unsure,
+    /// A lock: others are before it.
+    Queued(Revision),
+    Owned(Revision),
+    /// The entry is to be deleted.
+    Releasing(Revision),
+}
+
+struct Claim {
+    key: Box<str>,
+    value: Vec<u8>,
+    is_lock: bool,
+    state: State,
+    /// Unwanted meanwhile: to be released as soon as its revision is known.
+    is_dropped: bool,
+}
+
+pub(crate) struct Machine {
+    ttl: Duration,
+    lease: Lease,
+    claims: BTreeMap<ClaimId, Claim>,
+    pub(crate) cache: Cache,
+    asked: BTreeMap<u64, Purpose>,
+    number: u64,
+    /// When claims with an unknown outcome, and failed deletions, are tried again.
+    retry_at: Option<Instant>,
+    todo: Vec<Todo>,
+}
+
+impl Machine {
+    pub(crate) fn new(ttl: Duration) -> Self {
+        Self {
+            ttl,
+            lease: Lease::None,
+            claims: BTreeMap::new(),
+            cache: Cache::default(),
+            asked: BTreeMap::new(),
+            number: 0,
+            retry_at: None,
+            todo: Vec::new(),
+        }
+    }
+
+    /// Takes the acts of the node that are due.
+    pub(crate) fn todo(&mut self) -> Vec<Todo> {
+        std::mem::take(&mut self.todo)
+    }
+
+    /// Whether acts are due.
+    pub(crate) fn has_todo(&self) -> bool {
+        !self.todo.is_empty()
+    }
+
+    fn half(&self) -> Duration {
+        self.ttl / 2
+    }
+
+    /// Wants a name. No other claim of the node has the value.
+    pub(crate) fn name(&mut self, id: ClaimId, name: &str, value: Vec<u8>, now: Instant) {
+        self.claim(id, format!("{NAMES}{name}").into(), value, false, now);
+    }
+
+    /// Wants a lock. No other claim of the cluster has the nonce.
+    pub(crate) fn lock(
+        &mut self,
+        id: ClaimId,
+        name: &str,
+        nonce: u128,
+        value: Vec<u8>,
+        now: Instant,
+    ) {
+        self.claim(
+            id,
+            format!("{LOCKS}{nonce:032x}/{name}").into(),
+            value,
+            true,
+            now,
+        );
+    }
+
+    fn claim(&mut self, id: ClaimId, key: Box<str>, value: Vec<u8>, is_lock: bool, now: Instant) {
+        self.expire(now);
+        if self.claims.len() >= MAX_CLAIMS {
+            self.todo
+                .push(Todo::Refused(id, Refused::Store(StoreError::Full)));
+            return;
+        }
+        let claim = Claim {
+            key,
+            value,
+            is_lock,
+            state: State::Waiting,
+            is_dropped: false,
+        };
+        self.claims.insert(id, claim);
+        match &self.lease {
+            Lease::None => {
+                self.lease = Lease::Granting;
+                let ttl = self.ttl;
+                self.ask(Purpose::Grant { sent: now }, StoreOp::Grant { ttl });
+            }
+            Lease::Granting => {}
+            Lease::Held(_) => self.create(id),
+        }
+    }
+
+    fn ask(&mut self, purpose: Purpose, op: StoreOp) {
+        self.number += 1;
+        self.asked.insert(self.number, purpose);
+        self.todo.push(Todo::Ask(self.number, op));
+    }
+
+    fn create(&mut self, id: ClaimId) {
+        let Lease::Held(held) = &self.lease else {
+            return;
+        };
+        let lease = held.id;
+        if let Some(claim) = self.claims.get_mut(&id) {
+            claim.state = State::Creating;
+            let op = StoreOp::create(claim.key.clone(), claim.value.clone());
+            self.ask(Purpose::Create(id), op.with_lease(lease));
+        }
+    }
+
+    fn delete(&mut self, id: ClaimId, revision: Revision) {
+        if let Some(claim) = self.claims.get_mut(&id) {
+            claim.state = State::Releasing(revision);
+            let op = StoreOp::delete(claim.key.clone(), revision);
+            self.ask(Purpose::Delete(id), op);
+        }
+    }
+
+    /// The claim is wanted no more. Nothing is told of it from now on.
+    pub(crate) fn release(&mut self, id: ClaimId, now: Instant) {
+        self.expire(now);
+        let Some(claim) = self.claims.get_mut(&id) else {
+            return;
+        };
+        claim.is_dropped = true;
+        match claim.state {
+            State::Waiting => drop(self.claims.remove(&id)),
+            State::Creating | State::Unsure | State::Releasing(_) => {}
+            State::Queued(revision) | State::Owned(revision) => self.delete(id, revision),
+        }
+    }
+
+    /// The token of a claim that has its name or lock now, and until when its lease is good.
+    pub(crate) fn held(&mut self, id: ClaimId, now: Instant) -> Option<(Revision, Arc<Hold>)> {
+        self.expire(now);
+        let claim = self.claims.get(&id)?;
+        match (&self.lease, claim.state) {
+            (Lease::Held(held), State::Owned(token)) => Some((token, Arc::clone(&held.hold))),
+            _ => None,
+        }
+    }
+
+    /// The claim of this node that owns the entry now, and its token.
+    pub(crate) fn owned(&mut self, key: &str, now: Instant) -> Option<(ClaimId, Revision)> {
+        self.expire(now);
+        self.claims
+            .iter()
+            .find_map(|(id, claim)| match claim.state {
+                State::Owned(token) if *claim.key == *key => Some((*id, token)),
+                _ => None,
+            })
+    }
+
+    /// The store has answered.
+    pub(crate) fn answered(
+        &mut self,
+        number: u64,
+        answer: Result<StoreAnswer, StoreError>,
+        now: Instant,
+    ) {
+        self.expire(now);
+        match self.asked.remove(&number) {
+            Some(Purpose::Grant { sent }) => self.granted(sent, answer, now),
+            Some(Purpose::Renew { lease, sent }) => self.renewed(lease, sent, answer, now),
+            Some(Purpose::Create(id)) => self.created(id, answer, now),
+            Some(Purpose::Delete(id)) => self.deleted(id, answer, now),
+            Some(Purpose::Revoke) | None => {}
+        }
+    }
+
+    fn granted(&mut self, sent: Instant, answer: Result<StoreAnswer, StoreError>, now: Instant) {
+        if !matches!(self.lease, Lease::Granting) {
+            return;
+        }
+        let good = sent + self.half();
+        let id = match answer {
+            Ok(StoreAnswer::Lease(id)) if now < good => id,
+            // Too late to be good. It ends by itself.
+            Ok(_) => return self.no_lease(&StoreError::Unavailable("the store is slow".into())),
+            Err(StoreError::Unknown) => {
+                return self.no_lease(&StoreError::Unavailable("the answer is lost".into()));
+            }
+            Err(error) => return self.no_lease(&error),
+        };
+        self.lease = Lease::Held(Held {
+            id,
+            hold: Hold::until(good),
+            renew_at: sent + self.ttl / 5,
+        });
+        let waiting: Vec<_> = self.claims.keys().copied().collect();
+        for id in waiting {
+            self.create(id);
+        }
+    }
+
+    fn no_lease(&mut self, error: &StoreError) {
+        self.lease = Lease::None;
+        for (id, claim) in std::mem::take(&mut self.claims) {
+            if !claim.is_dropped {
+                self.todo
+                    .push(Todo::Refused(id, Refused::Store(error.clone())));
+            }
+        }
+    }
+
+    fn renewed(
+        &mut self,
+        lease: LeaseId,
+        sent: Instant,
+        answer: Result<StoreAnswer, StoreError>,
+        now: Instant,
+    ) {
+        let soon = now + self.ttl / 20;
+        let good = sent + self.half();
+        let Lease::Held(held) = &mut self.lease else {
+            return;
+        };
+        if held.id != lease {
+            return;
+        }
+        match answer {
+            Ok(_) => held.hold.extend(good),
+            Err(StoreError::NoLease) => self.lapse(),
+            Err(_) => held.renew_at = held.renew_at.min(soon),
+        }
+    }
+
+    fn created(&mut self, id: ClaimId, answer: Result<StoreAnswer, StoreError>, now: Instant) {
+        let lease = match &self.lease {
+            Lease::Held(held) => held.id,
+            // The entry ends with its lease.
+            _ => return,
+        };
+        let Some(claim) = self
+            .claims
+            .get_mut(&id)
+            .filter(|it| it.state == State::Creating)
+        else {
+            return;
+        };
+        let revision = match answer {
+            Ok(StoreAnswer::Written(revision)) => revision,
+            Err(StoreError::Exists(entry))
+                if entry.value == claim.value && entry.lease == Some(lease) =>
+            {
+                entry.revision
+            }
+            Err(StoreError::NoLease) => return self.lapse(),
+            Ok(_) | Err(StoreError::Unknown) => {
+                claim.state = State::Unsure;
+                return self.retry_soon(now);
+            }
+            Err(error) => {
+                let is_dropped = claim.is_dropped;
+                self.claims.remove(&id);
+                if !is_dropped {
+                    let why = match error {
+                        StoreError::Exists(entry) => Refused::Taken(entry.value, entry.revision),
+                        error => Refused::Store(error),
+                    };
+                    self.todo.push(Todo::Refused(id, why));
+                }
+                return;
+            }
+        };
+        if claim.is_dropped {
+            return self.delete(id, revision);
+        }
+        if claim.is_lock {
+            claim.state = State::Queued(revision);
+            self.look_at_locks();
+        } else {
+            claim.state = State::Owned(revision);
+            self.todo.push(Todo::Granted(id));
+        }
+    }
+
+    fn deleted(&mut self, id: ClaimId, answer: Result<StoreAnswer, StoreError>, now: Instant) {
+        match answer {
+            Err(StoreError::Unknown | StoreError::Unavailable(_) | StoreError::Full) => {
+                self.retry_soon(now);
+            }
+            _ => drop(self.claims.remove(&id)),
+        }
+    }
+
+    fn retry_soon(&mut self, now: Instant) {
+        let at = now + self.ttl / 20;
+        self.retry_at = Some(self.retry_at.map_or(at, |before| before.min(at)));
+    }
+
+    /// The store has changed.
+    pub(crate) fn changed(&mut self, change: StoreChange, now: Instant) {
+        self.expire(now);
+        self.cache.changed(change);
+        // An entry that has gone without its owner.
+        let cache = &self.cache;
+        let gone = self.claims.iter().filter(|(_, claim)| match claim.state {
+            State::Owned(revision) | State::Queued(revision) => cache.is_gone(&claim.key, revision),
+            _ => false,
+        });
+        let gone: Vec<_> = gone.map(|(id, _)| *id).collect();
+        for id in gone {
+            self.lose(id);
+        }
+        self.look_at_locks();
+    }
+
+    fn lose(&mut self, id: ClaimId) {
+        let Some(claim) = self.claims.remove(&id).filter(|it| !it.is_dropped) else {
+            return;
+        };
+        self.todo.push(match claim.state {
+            State::Owned(_) => Todo::Lost(id),
+            _ => Todo::Refused(id, Refused::Lapsed),
+        });
+    }
+
+    /// A lock whose turn has come.
+    fn look_at_locks(&mut self) {
+        for (id, claim) in &mut self.claims {
+            if let State::Queued(revision) = claim.state
+                && self.cache.is_first(&claim.key, revision)
+            {
+                claim.state = State::Owned(revision);
+                self.todo.push(Todo::Granted(*id));
+            }
+        }
+    }
+
+    /// The lease is good no longer: all claims are lost.
+    fn lapse(&mut self) {
+        let Lease::Held(held) = std::mem::replace(&mut self.lease, Lease::None) else {
+            return;
+        };
+        held.hold.end();
+        let claims: Vec<_> = self.claims.keys().copied().collect();
+        for id in claims {
+            self.lose(id);
+        }
+        // So the next owners wait less. Without an answer the lease ends by itself.
+        self.ask(Purpose::Revoke, StoreOp::Revoke { lease: held.id });
+    }
+
+    fn expire(&mut self, now: Instant) {
+        if let Lease::Held(held) = &self.lease
+            && !held.hold.is_good(now)
+        {
+            self.lapse();
+        }
+    }
+
+    /// Gives all up, as the node leaves. True: the store has answered.
+    pub(crate) fn leave(&mut self, now: Instant) -> bool {
+        self.expire(now);
+        self.lapse();
+        if let Lease::Granting = self.lease {
+            self.no_lease(&StoreError::Unavailable("the node leaves".into()));
+        }
+        !self.asked.values().any(|it| matches!(it, Purpose::Revoke))
+    }
+
+    /// Renews the lease, and tries again, where the time has come.
+    pub(crate) fn tick(&mut self, now: Instant) {
+        self.expire(now);
+        if let Lease::Held(held) = &mut self.lease
+            && held.renew_at <= now
+        {
+            if self.claims.is_empty() {
+                return self.lapse();
+            }
+            let lease = held.id;
+            held.renew_at = now + self.ttl / 5;
+            self.ask(
+                Purpose::Renew { lease, sent: now },
+                StoreOp::Renew { lease },
+            );
+        }
+        if self.retry_at.is_some_and(|at| at <= now) {
+            self.retry_at = None;
+            let mut unsure = Vec::new();
+            let mut releasing = Vec::new();
+            for (id, claim) in &self.claims {
+                match claim.state {
+                    State::Unsure => unsure.push(*id),
+                    State::Releasing(revision) => releasing.push((*id, revision)),
+                    _ => {}
+                }
+            }
+            unsure.into_iter().for_each(|id| self.create(id));
+            for (id, revision) in releasing {
+                let is_asked = |it: &Purpose| matches!(it, Purpose::Delete(of) if *of == id);
+                if !self.asked.values().any(is_asked) {
+                    self.delete(id, revision);
+                }
+            }
+        }
+    }
+
+    /// When something is due next.
+    pub(crate) fn next_due(&self) -> Option<Instant> {
+        let lease = match &self.lease {
+            Lease::Held(held) => Some(held.renew_at.min(held.hold.good_until())),
+            _ => None,
+        };
+        lease.into_iter().chain(self.retry_at).min()
+    }
+}

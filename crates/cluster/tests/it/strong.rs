@@ -1,0 +1,212 @@
+//! Strong names and locks beside the cases of all stores: sleeping machines, ends, no store.
+
+use ganger_cluster::{
+    Cluster, LockLost, NameLost, NoStore, Registrar, StoreFaults, StrongError, StrongNames, Twin,
+    TwinStore,
+};
+use ganger_proc_api::{Actor, CommandError, Context, Instant, StepOutput, StepResult};
+use ganger_sched::Scheduler;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Sender, channel};
+use std::time::Duration;
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Says each loss.
+struct Owner(Sender<NameLost>);
+
+impl Actor for Owner {
+    type Message = NameLost;
+
+    fn receive(&mut self, _: &Context, lost: NameLost, _: &mut StepOutput) -> StepResult {
+        Ok(self.0.send(lost)?)
+    }
+}
+
+fn join(
+    twin: &Twin,
+    store: &TwinStore,
+    name: &str,
+    clock: &Arc<AtomicU64>,
+) -> (Scheduler, Cluster) {
+    let scheduler = Scheduler::builder().workers(2).node(name).quiet_failures();
+    let scheduler = scheduler.start().unwrap();
+    let clock = Arc::clone(clock);
+    let node = Cluster::builder()
+        .engine(twin.port())
+        .store(store.port(name))
+        // The clock stands still but for the test.
+        .lease_clock(move || Instant::from_nanos(clock.load(Ordering::SeqCst)))
+        .join(&scheduler);
+    (scheduler, node.unwrap())
+}
+
+fn sleep(clock: &AtomicU64, time: Duration) {
+    let nanos = u64::try_from(time.as_nanos()).unwrap();
+    clock.fetch_add(nanos, Ordering::SeqCst);
+}
+
+// pins: B34
+#[test]
+fn after_a_sleep_of_the_machine_nothing_is_held_by_the_first_look() {
+    // The store's time stands still, too: no timer and no answer tells of the sleep.
+    let (twin, store) = (Twin::new(1), TwinStore::new(1));
+    let _clock = twin.run();
+    let clock = Arc::new(AtomicU64::new(1));
+    let (scheduler, node) = join(&twin, &store, "alpha", &clock);
+    let names = node.strong_names().unwrap();
+    let (tell, told) = channel();
+    let owner = scheduler.spawn(Owner(tell)).unwrap();
+    let name = names.register("billing", owner.address().recipient());
+    let token = name.wait_timeout(PATIENCE).unwrap();
+    let lock = names.lock("invoices").wait_timeout(PATIENCE).unwrap();
+    let (tell, lost) = channel();
+    lock.on_lost(move || tell.send(()).unwrap());
+    // No renewal comes through meanwhile.
+    let mut down = StoreFaults::default();
+    down.down = true;
+    store.faults(down);
+    sleep(&clock, Duration::from_millis(4_999));
+    assert_eq!(names.token("billing"), Some(token));
+    assert!(lock.is_held());
+    sleep(&clock, Duration::from_millis(1));
+    assert_eq!(lock.token(), Err(LockLost));
+    assert_eq!(names.token("billing"), None);
+    assert!(!matches!(names.whereis("billing"), Ok(Some(_))));
+    assert_eq!(&*told.recv_timeout(PATIENCE).unwrap().name, "billing");
+    lost.recv_timeout(PATIENCE).unwrap();
+    // A lost lock is not held again. The names are free when the store has ended the lease.
+    store.faults(StoreFaults::default());
+    store.advance(Duration::from_secs(10));
+    let again = names.register("billing", owner.address().recipient());
+    assert!(again.wait_timeout(PATIENCE).unwrap() > token);
+    assert_eq!(lock.token(), Err(LockLost));
+    drop(lock);
+    let again = names.lock("invoices").wait_timeout(PATIENCE).unwrap();
+    assert!(again.is_held());
+}
+
+// pins: B33
+#[test]
+fn without_a_store_there_is_no_strong_name() {
+    let twin = Twin::new(1);
+    let scheduler = Scheduler::builder().node("alpha").start().unwrap();
+    let node = Cluster::builder()
+        .engine(twin.port())
+        .join(&scheduler)
+        .unwrap();
+    assert!(node.store().is_none());
+    assert!(matches!(node.strong_names(), Err(NoStore)));
+}
+
+fn failed<T: std::fmt::Debug>(answer: Result<T, CommandError>) -> StrongError {
+    match answer {
+        Err(CommandError::Failed(why)) => *why.downcast().unwrap(),
+        other => panic!("{other:?}"),
+    }
+}
+
+// pins: B33
+#[test]
+fn a_store_that_is_down_gives_nothing_and_says_so() {
+    let (twin, store) = (Twin::new(1), TwinStore::new(1));
+    let clock = Arc::new(AtomicU64::new(1));
+    let (scheduler, node) = join(&twin, &store, "alpha", &clock);
+    let names = node.strong_names().unwrap();
+    let mut down = StoreFaults::default();
+    down.down = true;
+    store.faults(down);
+    let (tell, _told) = channel();
+    let owner = scheduler.spawn(Owner(tell)).unwrap();
+    let refused = names.register("billing", owner.address().recipient());
+    let refused = failed(refused.wait_timeout(PATIENCE));
+    assert!(matches!(refused, StrongError::Store(_)), "{refused}");
+    let refused = failed(names.lock("invoices").wait_timeout(PATIENCE));
+    assert!(matches!(refused, StrongError::Store(_)), "{refused}");
+    let refused = failed(names.find("billing").wait_timeout(PATIENCE));
+    assert!(matches!(refused, StrongError::Store(_)), "{refused}");
+    assert!(matches!(
+        names.whereis("billing"),
+        Err(StrongError::Store(_))
+    ));
+    let refused = names.register("", owner.address().recipient());
+    assert!(matches!(
+        failed(refused.wait_timeout(PATIENCE)),
+        StrongError::Name
+    ));
+    store.faults(StoreFaults::default());
+    let token = names.register("billing", owner.address().recipient());
+    token.wait_timeout(PATIENCE).unwrap();
+    // What is held is held on while the store is down, until half of the lease.
+    store.faults(down);
+    sleep(&clock, Duration::from_millis(4_990));
+    assert!(names.token("billing").is_some());
+    sleep(&clock, Duration::from_millis(10));
+    assert!(names.token("billing").is_none());
+}
+
+fn gone(names: &StrongNames, scheduler: &Scheduler) -> StrongError {
+    let (tell, _told) = channel();
+    let owner = scheduler.spawn(Owner(tell)).unwrap();
+    let recipient = owner.address().recipient();
+    scheduler.terminate(owner.pid()).unwrap();
+    drop(owner.wait_timeout(PATIENCE).unwrap());
+    failed(names.register("billing", recipient).wait_timeout(PATIENCE))
+}
+
+// pins: B33, B35
+#[test]
+fn what_a_process_that_has_gone_wants_is_not_given() {
+    let (twin, store) = (Twin::new(1), TwinStore::new(1));
+    let clock = Arc::new(AtomicU64::new(1));
+    let (scheduler, node) = join(&twin, &store, "alpha", &clock);
+    let (other, _) = join(&twin, &store, "beta", &clock);
+    let names = node.strong_names().unwrap();
+    assert!(matches!(
+        gone(&names, &scheduler),
+        StrongError::NoProcess(_)
+    ));
+    let (tell, _told) = channel();
+    let elsewhere = other.spawn(Owner(tell)).unwrap();
+    let refused = names.register("billing", elsewhere.address().recipient());
+    drop(refused.wait_timeout(PATIENCE).unwrap_err());
+    let first = names.lock("invoices").wait_timeout(PATIENCE).unwrap();
+    let given_up = names
+        .lock("invoices")
+        .wait_timeout(Duration::from_millis(50));
+    assert!(matches!(given_up, Err(CommandError::Timeout)));
+    let third = names.lock("invoices").begin();
+    drop(first);
+    assert!(third.wait_timeout(PATIENCE).unwrap().is_held());
+}
+
+// pins: B32
+#[test]
+fn a_stop_gives_names_back_at_once_and_a_restart_goes_on_with_the_numbers() {
+    let folder = std::env::temp_dir().join(format!("ganger-strong-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let mut last = None;
+    for _ in 0..3 {
+        let twin = Twin::new(1);
+        let scheduler = Scheduler::builder()
+            .workers(2)
+            .node("alpha")
+            .start()
+            .unwrap();
+        let node = Cluster::builder()
+            .engine(twin.port())
+            .store(Registrar::file(folder.join("log")))
+            .join(&scheduler)
+            .unwrap();
+        let names = node.strong_names().unwrap();
+        let (tell, _told) = channel();
+        let owner = scheduler.spawn(Owner(tell)).unwrap();
+        // At once: the stop has revoked the lease of the run before.
+        let name = names.register("billing", owner.address().recipient());
+        let token = name.wait_timeout(PATIENCE).unwrap();
+        assert!(Some(token) > last);
+        last = Some(token);
+    }
+    std::fs::remove_dir_all(folder).unwrap();
+}
