@@ -51,7 +51,7 @@ impl Gateway {
                 return refuse(kind, envelope);
             }
         };
-        let sent = peer.with(|state, now| {
+        let sent = peer.put(|state, now| {
             state.accept(lane, &envelope, &encoded, peer.places, now)?;
             // Before the frame leaves, so before the answer comes.
             Ok(replies.map(|replies| {

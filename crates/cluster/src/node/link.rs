@@ -175,7 +175,10 @@ impl Link {
 
     fn give_back(&mut self, lane: Lane, cost: Cost) {
         if let (Lane::Data, Cost::Credit(half, cost)) = (lane, cost) {
-            self.consumed.push((half, cost));
+            match self.consumed.last_mut() {
+                Some((last, sum)) if *last == half => *sum += cost,
+                _ => self.consumed.push((half, cost)),
+            }
         }
     }
 

@@ -195,6 +195,21 @@ impl Peer {
         result
     }
 
+    /// As [`with`](Self::with), for a message, which may have to wait behind frames in flight: then
+    /// nothing else changes.
+    pub(crate) fn put<R>(&self, put: impl FnOnce(&mut State, Instant) -> R) -> R {
+        let mut state = lock(&self.state);
+        let now = Base::now();
+        let result = put(&mut state, now);
+        if state.only_waits() {
+            return result;
+        }
+        let then = state.pump(self, now);
+        drop(state);
+        self.after(then);
+        result
+    }
+
     fn after(&self, then: Then) {
         if then.wakes_link {
             self.wake();
@@ -466,6 +481,17 @@ impl State {
                 debug_assert!(sent.is_ok(), "a chunk fits a queue with room: {sent:?}");
             }
         }
+    }
+
+    /// Whether a new message in the session's queue neither leaves nor changes the deadline, for
+    /// which the link has a timer; and no sender waits for its turn.
+    fn only_waits(&self) -> bool {
+        self.armed.is_some()
+            && self.waiting.is_empty()
+            && self.happened.is_empty()
+            && self.owed.iter().all(VecDeque::is_empty)
+            && self.streams.iter().all(Streams::is_empty)
+            && self.session.only_waits()
     }
 
     /// Hands frames to the engine, as long as some may leave.

@@ -53,6 +53,9 @@ pub(crate) enum EncodeError {
     TooLarge,
 }
 
+/// Room for most values, which then need one allocation.
+const USUAL: usize = 128;
+
 type Encode = fn(&mut Payload, &mut Limited) -> Result<(), EncodeError>;
 type Decode = fn(&[u8]) -> Option<Payload>;
 type EncodeInherited = fn(&(dyn Any + Send + Sync), &mut Limited) -> bool;
@@ -92,7 +95,13 @@ impl Default for Types {
         types.add::<u8>("u8").add::<u16>("u16").add::<u32>("u32");
         types.add::<i64>("i64").add::<u64>("u64");
         types.add::<f32>("f32").add::<f64>("f64");
-        types.add::<String>("text").add::<Vec<u8>>("bytes");
+        types.add::<String>("text");
+        let bytes = Codec {
+            name: "bytes".into(),
+            encode: encode_bytes,
+            decode: decode_bytes,
+        };
+        types.insert(Kind::of::<Vec<u8>>(), bytes);
         types
     }
 }
@@ -120,8 +129,7 @@ impl Types {
                 name: (*name).into(),
             });
         } else {
-            self.by_name.insert(Arc::clone(&name), codec.decode);
-            self.by_kind.insert(kind, codec);
+            self.insert(kind, codec);
         }
         self
     }
@@ -191,6 +199,11 @@ impl Types {
         catch_unwind(AssertUnwindSafe(|| decode(bytes))).ok()?
     }
 
+    fn insert(&mut self, kind: Kind, codec: Codec) {
+        self.by_name.insert(Arc::clone(&codec.name), codec.decode);
+        self.by_kind.insert(kind, codec);
+    }
+
     /// The first registration that was refused.
     pub(crate) fn taken(&self) -> Option<&TypeTaken> {
         self.taken.as_ref()
@@ -207,7 +220,7 @@ impl Types {
         let name = kind.map_or("()", Kind::name);
         let codec = codec.ok_or(EncodeError::NoCodec(name))?;
         let mut bytes = Limited {
-            bytes: Vec::new(),
+            bytes: Vec::with_capacity(USUAL.min(room)),
             room,
             is_full: false,
         };
@@ -246,6 +259,20 @@ fn encode<T: Serialize + Any>(value: &mut Payload, bytes: &mut Limited) -> Resul
 fn decode<T: DeserializeOwned + Any + Send>(bytes: &[u8]) -> Option<Payload> {
     let (value, rest) = postcard::take_from_bytes::<T>(bytes).ok()?;
     rest.is_empty().then(|| Payload::any(value))
+}
+
+/// As [`encode`] does for a `Vec<u8>`, in the same form, but not byte by byte.
+fn encode_bytes(value: &mut Payload, out: &mut Limited) -> Result<(), EncodeError> {
+    let refused = EncodeError::NoCodec(type_name::<Vec<u8>>());
+    let bytes = value.downcast_mut::<Vec<u8>>().ok_or(refused)?;
+    let length = postcard::serialize_with_flavor(&bytes.len(), &mut *out);
+    let written = length.and_then(|()| Flavor::try_extend(&mut &mut *out, bytes));
+    written.map_err(|_| EncodeError::TooLarge)
+}
+
+fn decode_bytes(bytes: &[u8]) -> Option<Payload> {
+    let (length, rest) = postcard::take_from_bytes::<usize>(bytes).ok()?;
+    (rest.len() == length).then(|| Payload::any(rest.to_vec()))
 }
 
 /// Bytes up to a limit, looked at before each allocation.
@@ -304,6 +331,24 @@ mod tests {
         let cut = bytes.slice(..bytes.len() - 1);
         let value = types.decode(name, cut.clone());
         assert_eq!(value.downcast::<Foreign>().unwrap().bytes, cut);
+    }
+
+    #[test]
+    fn bytes_have_the_form_of_other_values() {
+        let types = Types::default();
+        for length in [0, 1, 64, 127, 128, 70_000] {
+            let bytes = vec![7_u8; length];
+            let mut value = Payload::any(bytes.clone());
+            let (name, written) = types.encode(&mut value, 80_000).unwrap();
+            assert_eq!(written, postcard::to_stdvec(&bytes).unwrap());
+            let written = Bytes::from(written);
+            let decode = |at| types.decode(Arc::clone(&name), written.slice(..at));
+            let read = decode(written.len());
+            assert_eq!(read.downcast::<Vec<u8>>().unwrap(), bytes);
+            assert!(decode(written.len() - 1).downcast::<Foreign>().is_ok());
+        }
+        let refused = types.encode(&mut Payload::any(vec![7_u8; 100]), 100);
+        assert_eq!(refused, Err(EncodeError::TooLarge));
     }
 
     #[test]

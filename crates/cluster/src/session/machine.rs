@@ -514,6 +514,16 @@ impl Session {
         }
     }
 
+    /// Whether nothing is to be sent or told now, and a further message would change neither that
+    /// nor [`deadline`](Self::deadline).
+    pub(crate) fn only_waits(&self) -> bool {
+        let is_told = self.replies.is_empty() && self.events.is_empty();
+        match &self.inner {
+            Inner::Up(up) => is_told && up.only_waits(&self.settings),
+            Inner::Down | Inner::Opening(_) => false,
+        }
+    }
+
     /// The own half of the session, unless it is down.
     #[must_use]
     pub fn session(&self) -> Option<Half> {

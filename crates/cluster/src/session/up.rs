@@ -263,17 +263,26 @@ impl Up {
         is_due.then(|| ack.encode())
     }
 
+    /// Whether a frame may leave now.
+    fn is_ready(&self, settings: &Settings) -> bool {
+        self.owes_ack
+            || self.asked.is_some()
+            || self.credit.is_owed()
+            || self.out.iter().any(|lane| lane.is_ready(settings))
+    }
+
+    /// Whether nothing leaves now, and a further message in a queue changes no deadline.
+    pub(super) fn only_waits(&self, settings: &Settings) -> bool {
+        !self.is_ready(settings) && !self.is_stalled()
+    }
+
     fn is_stalled(&self) -> bool {
         self.out[Lane::Data.index()].is_stalled()
     }
 
     /// When [`Up::expire`] or [`Up::next`] has something to do. Time 0: at once.
     pub(super) fn deadline(&self, settings: &Settings) -> Option<Instant> {
-        let is_ready = self.owes_ack
-            || self.asked.is_some()
-            || self.credit.is_owed()
-            || self.out.iter().any(|lane| lane.is_ready(settings));
-        if is_ready {
+        if self.is_ready(settings) {
             return Some(Instant::from_nanos(0));
         }
         let timeout = self.timeout(settings);

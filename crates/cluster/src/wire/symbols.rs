@@ -41,6 +41,8 @@ const KINDS: usize = 3;
 pub struct Symbols {
     numbers: [HashMap<Arc<str>, u64>; KINDS],
     order: [Vec<Arc<str>>; KINDS],
+    /// The place of the last text in its order: most messages repeat the texts of the one before.
+    last: [usize; KINDS],
 }
 
 /// How a text is written.
@@ -74,7 +76,12 @@ impl Symbols {
             &mut self.numbers[kind as usize],
             &mut self.order[kind as usize],
         );
+        let last = &mut self.last[kind as usize];
+        if order.get(*last).is_some_and(|known| **known == *text) {
+            return Spelling::Number(*last as u64);
+        }
         if let Some(number) = numbers.get(text) {
+            *last = usize::try_from(*number).unwrap_or(0);
             return Spelling::Number(*number);
         }
         let next = order.len();
