@@ -369,6 +369,13 @@ impl State {
         self.is_closed
     }
 
+    /// The entries of all tables, and what waits beside the session.
+    pub(crate) fn open_entries(&self) -> usize {
+        let large = self.streams.iter().map(Streams::len).sum::<usize>();
+        let owed = self.owed.iter().map(VecDeque::len).sum::<usize>();
+        self.tables.len() + large + owed
+    }
+
     pub(crate) fn session(&self) -> &Session {
         &self.session
     }
@@ -448,6 +455,8 @@ impl State {
 
     /// Moves what waits beside the session into its queue.
     fn feed(&mut self, places: Places, now: Instant) {
+        // What waited for an ended session is not of the next.
+        self.collect();
         for lane in Lane::ALL {
             while let Some(request) = self.owed[lane.index()].pop_front() {
                 if !self.try_request(request, places, now) {

@@ -99,3 +99,53 @@ fn a_link_that_is_terminated_is_followed_by_another() {
     assert_eq!(told.recv_timeout(PATIENCE).unwrap()[0], 2);
     assert!(up(changes.recv_timeout(PATIENCE).unwrap()));
 }
+
+/// Chunks of a large message, and messages behind it, are lost with their session and counted. None
+/// goes into the next one.
+// pins: B3, B22, B24
+#[test]
+fn what_waits_beside_a_session_is_not_of_the_next() {
+    const BEHIND: u64 = 10;
+    let twin = Twin::new(4);
+    let _running = twin.run();
+    let mut soon = Settings::default();
+    soon.dead = Duration::from_secs(2);
+    let (near, cluster) = node(&twin, "near", soon.clone());
+    let (far, at_far) = node(&twin, "far", soon);
+    let changes = watched(&near, &cluster);
+    let far_changes = watched(&far, &at_far);
+    let (pid, told) = receiver(&far);
+    let send = |bytes: Vec<u8>| {
+        let envelope = Envelope::new(None, pid, "bytes", Bytes::from(bytes));
+        near.send(envelope).unwrap();
+    };
+    send(vec![1]);
+    assert_eq!(told.recv_timeout(PATIENCE).unwrap()[0], 1);
+    let [here, there] = ["near", "far"].map(|name| ganger_cluster::NodeId::new(name).unwrap());
+    twin.cut(&here, &there);
+    send(vec![2; 4 << 20]);
+    for _ in 0..BEHIND {
+        send(vec![3]);
+    }
+    let up = |change| matches!(change, NodeChange::Up { .. });
+    assert!(up(changes.recv_timeout(PATIENCE).unwrap()));
+    assert!(up(far_changes.recv_timeout(PATIENCE).unwrap()));
+    let down = changes.recv_timeout(PATIENCE).unwrap();
+    let NodeChange::Down { undelivered, .. } = down else {
+        panic!("{down:?}");
+    };
+    assert!(undelivered > BEHIND, "{undelivered} messages are counted");
+    twin.heal(&here, &there);
+    let is_told = |change| matches!(change, NodeChange::Down { why, .. } if !is_unreadable(&why));
+    assert!(is_told(far_changes.recv_timeout(PATIENCE).unwrap()));
+    assert!(up(changes.recv_timeout(PATIENCE).unwrap()));
+    send(vec![4]);
+    let next = told.recv_timeout(PATIENCE).unwrap();
+    assert_eq!(&next[..], [4], "a message of the last session");
+    assert!(up(far_changes.recv_timeout(PATIENCE).unwrap()));
+    assert!(changes.try_recv().is_err() && far_changes.try_recv().is_err());
+}
+
+fn is_unreadable(why: &ganger_cluster::End) -> bool {
+    matches!(why, ganger_cluster::End::Unreadable(_))
+}
