@@ -189,6 +189,16 @@ impl Cluster {
         let _kept = scheduler.extension(|_| Joined(self.clone()));
     }
 
+    /// How many monitors, watches, links, questions, starts and messages of both sides wait for
+    /// each other between this node and another: 0 when nothing is open, or the node is not known.
+    /// Takes the time to count a few tables. Messages and requests that are accepted and not
+    /// acknowledged count as bytes in [`stats`](Self::stats).
+    #[must_use]
+    pub fn open_entries(&self, node: NodeName) -> usize {
+        let peer = self.core.find(node);
+        peer.map_or(0, |peer| peer.look(|state| state.open_entries()))
+    }
+
     /// Has the node leave the cluster. Messages are refused from now on; those that were accepted
     /// are carried, for as long as `within`. Then each peer is told. Returns at once.
     pub fn leave(&self, within: Duration) {

@@ -112,9 +112,14 @@ impl Remote for Gateway {
             return tell(process, action, &ExitCause::NoConnection);
         };
         let in_order = action.is_in_order();
-        let refused = peer.with(|state, now| {
+        let (refused, over) = peer.with(|state, now| {
             if state.is_closed() {
-                return Some(action);
+                return (Some(action), Vec::new());
+            }
+            let over = state.tables.watches.sweep();
+            for (number, _) in &over {
+                let number = *number;
+                state.request(Request::Demonitor { number }, peer.places, now);
             }
             let number = state.tables.watches.insert(process, action);
             let request = Request::Monitor {
@@ -123,8 +128,10 @@ impl Remote for Gateway {
                 in_order,
             };
             state.request(request, peer.places, now);
-            None
+            (None, over)
         });
+        // Without the lock.
+        drop(over);
         if let Some(action) = refused {
             tell(process, action, &ExitCause::NoConnection);
         }

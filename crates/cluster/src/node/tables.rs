@@ -8,11 +8,16 @@ use ganger_sched::{ExitAction, ExitKey, RemoteLink};
 use ganger_sync::atomic::{AtomicU64, Ordering};
 use std::collections::{HashMap, HashSet};
 
-/// The watched processes of the peer. An entry leaves once: by the end, by the watcher, or with the
-/// session.
+/// A table with fewer entries is not swept.
+const LEAST: usize = 64;
+
+/// The watched processes of the peer. An entry leaves once: by the end, by the watcher, by a sweep
+/// when the watcher has ended, or with the session.
 #[derive(Default)]
 pub(crate) struct Watches {
     last: u64,
+    /// How many entries the last sweep has left.
+    kept: usize,
     by_number: HashMap<u64, (Pid, Box<dyn ExitAction>)>,
     by_key: HashMap<(Pid, ExitKey), Vec<u64>>,
 }
@@ -72,9 +77,29 @@ impl Watches {
         taken.collect()
     }
 
+    /// Takes the entries whose watcher has ended, when there are twice as many entries as the last
+    /// sweep has left: constant time for each entry, in the long run.
+    pub(crate) fn sweep(&mut self) -> Vec<(u64, Box<dyn ExitAction>)> {
+        if self.by_number.len() < 2 * self.kept.max(LEAST) {
+            return Vec::new();
+        }
+        let is_over = |(number, (_, action)): (&u64, &(Pid, Box<dyn ExitAction>))| {
+            action.is_over().then_some(*number)
+        };
+        let over: Vec<_> = self.by_number.iter().filter_map(is_over).collect();
+        let taken = over.into_iter().filter_map(|number| {
+            let (_, action) = self.remove(number)?;
+            Some((number, action))
+        });
+        let taken = taken.collect();
+        self.kept = self.by_number.len();
+        taken
+    }
+
     /// Takes all, in the order of their requests.
     pub(crate) fn take_all(&mut self) -> Vec<(Pid, Box<dyn ExitAction>)> {
         self.by_key = HashMap::new();
+        self.kept = 0;
         let mut all: Vec<_> = std::mem::take(&mut self.by_number).into_iter().collect();
         all.sort_unstable_by_key(|(number, _)| *number);
         all.into_iter().map(|(_, watch)| watch).collect()
@@ -187,6 +212,19 @@ pub(crate) struct Left {
 }
 
 impl Tables {
+    /// The entries of all tables.
+    pub(crate) fn len(&self) -> usize {
+        let Open {
+            asked,
+            answering,
+            early,
+        } = &self.open;
+        let open = asked.len() + answering.len() + early.len();
+        let asked = self.names.open.len() + self.spawns.open.len() + self.early.len();
+        let watched = self.watches.by_number.len() + self.watches.by_key.len() + self.watched.len();
+        watched + self.links.len() + asked + open
+    }
+
     /// Leaves the tables empty. Numbers are not used again.
     pub(crate) fn take_all(&mut self) -> Left {
         self.early = HashMap::new();
@@ -232,5 +270,34 @@ mod tests {
         assert!(watches.remove_keyed(pid, ExitKey::new(1, 7)).is_empty());
         assert_eq!(watches.take_all().len(), 1);
         assert!(watches.by_number.is_empty() && watches.by_key.is_empty());
+    }
+
+    /// A monitor whose watcher has ended.
+    struct Over;
+
+    impl ExitAction for Over {
+        fn tell(self: Box<Self>, _: Pid, _: &ExitCause) {}
+
+        fn is_over(&self) -> bool {
+            true
+        }
+    }
+
+    // pins: B13
+    #[test]
+    fn a_table_that_has_doubled_loses_what_is_over() {
+        let mut watches = Watches::default();
+        let pid: Pid = "{beta@main|1}".parse().unwrap();
+        let kept: Vec<_> = (0..100)
+            .map(|key| watches.insert(pid, Box::new(Keyed(key))))
+            .collect();
+        let mut taken = 0;
+        for _ in 0..10_000 {
+            watches.insert(pid, Box::new(Over));
+            taken += watches.sweep().len();
+            assert!(watches.by_number.len() <= 2 * (kept.len() + 1));
+        }
+        assert!(taken > 9_000, "{taken}");
+        assert!(kept.iter().all(|it| watches.remove(*it).is_some()));
     }
 }
