@@ -29,7 +29,7 @@ enum Kind {
 }
 
 /// The soak that may take this program's place comes last.
-const SOAKS: [Soak; 3] = [
+const SOAKS: [Soak; 4] = [
     Soak {
         name: "deque",
         package: "ganger-deque",
@@ -39,6 +39,11 @@ const SOAKS: [Soak; 3] = [
         name: "mpsc",
         package: "ganger-mpsc",
         kind: Kind::Test("soak"),
+    },
+    Soak {
+        name: "chaos",
+        package: "ganger-cluster-direct",
+        kind: Kind::Test("chaos"),
     },
     Soak {
         name: "sched",
@@ -235,6 +240,7 @@ mod tests {
         for (name, package) in [
             ("deque", "ganger-deque"),
             ("mpsc", "ganger-mpsc"),
+            ("chaos", "ganger-cluster-direct"),
             ("sched", "ganger-soak-sched"),
         ] {
             let names = [name.to_owned()];

@@ -70,7 +70,7 @@ const LAYERS: [(&str, &[&str]); 28] = [
     (
         "cluster-direct",
         &[
-            "sync", "proc-api", "wait", "sched", "task", "net", "cluster",
+            "sync", "proc-api", "wait", "sched", "task", "net", "cluster", "chaos",
         ],
     ),
     // Its tests have an endpoint of their own.
@@ -99,6 +99,7 @@ const LAYERS: [(&str, &[&str]); 28] = [
         ],
     ),
     ("soak-sched", &["soak"]),
+    ("chaos", &["proc-api", "sched", "cluster"]),
 ];
 
 /// Crates, each with one that its tests alone may use.

@@ -7,7 +7,6 @@ mod hostile;
 #[path = "../../../../xtask/src/cluster_keys/issue.rs"]
 mod issue;
 mod members;
-mod proxy;
 mod refusals;
 mod sessions;
 mod starts;

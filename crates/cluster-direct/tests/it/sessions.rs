@@ -1,8 +1,8 @@
 //! Sessions over the engine lose nothing while connections break.
 
-use crate::proxy::Proxy;
 use crate::support::{PATIENCE, engine, name};
 use bytes::Bytes;
+use ganger_chaos::{Proxy, Way};
 use ganger_cluster::{
     Engine, EngineSink, Event, Halves, Identity, Incarnation, Lane, NodeId, Reader, Session,
     Settings,
@@ -187,6 +187,7 @@ fn account(messages: u64, mut disturb: impl FnMut(u64, &Proxy)) {
 }
 
 // pins: H1, H4
+// case: 4, 29
 #[test]
 fn sessions_lose_nothing_while_connections_break() {
     let mut next = 500;
@@ -209,13 +210,14 @@ fn sessions_lose_nothing_while_connections_break() {
 
 /// A flipped bit breaks the connection, and harms no message.
 // pins: H1, H4
+// case: 4
 #[test]
 fn sessions_lose_nothing_to_flipped_bits() {
     let mut next = 300;
     account(2000, |received, proxy| {
         if received >= next {
             next += 300;
-            proxy.flip();
+            proxy.flip(Way::There);
         }
     });
 }
