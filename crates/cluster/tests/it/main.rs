@@ -4,6 +4,8 @@
 mod conformance;
 mod far;
 mod inherited;
+#[cfg(feature = "conformance")]
+mod failures;
 mod model;
 mod node;
 mod questions;
@@ -13,4 +15,6 @@ mod session;
 mod strong;
 mod support;
 mod twin;
+#[cfg(feature = "conformance")]
+mod versions;
 mod wire;
