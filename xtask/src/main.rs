@@ -7,6 +7,7 @@ mod cargo;
 mod ci;
 mod clippy;
 mod cluster_keys;
+mod conformance;
 mod engines;
 mod features;
 mod fuzz;
@@ -59,6 +60,9 @@ enum Task {
     /// The direct engine takes a node's folder by `keys(dir)`. A later call with the same folder
     /// adds nodes, or renews their certificates.
     ClusterKeys(cluster_keys::Options),
+    /// Writes the table of `docs/CLUSTER.md`: which case of the cluster's conformance is tried over
+    /// which engine
+    Conformance,
     /// Runs the loom models, each in a process of its own, and times them
     ///
     /// Each model has a bound on preemptions with which it takes seconds: the bounded set, which
@@ -95,6 +99,7 @@ fn main() -> ExitCode {
         Task::Book(options) => book::run(options),
         Task::Ci(options) => return ci::run(&options),
         Task::ClusterKeys(options) => cluster_keys::run(&options),
+        Task::Conformance => conformance::run(),
         Task::Loom(options) => loom::run(&options, &mut totals::Totals::default()),
         Task::Metrics => metrics::run(),
         Task::Mutants(options) => mutants::run(&options),

@@ -117,6 +117,8 @@ pub(crate) fn run() -> Result<(), Failure> {
     walks::check(&paths, &document, &mut findings);
     let document = fs::read_to_string(root().join(crate::metrics::DOCUMENT))?;
     written::check(&document, &mut findings);
+    let document = fs::read_to_string(root().join(crate::conformance::DOCUMENT))?;
+    written::check_conformance(&document, &mut findings);
     dependencies::check(&mut findings)?;
     report(findings, &format!("{} files", sources.len()))
 }

@@ -3,12 +3,13 @@
 
 use crate::issue::issue;
 use crate::support::until;
+use ganger_chaos::{Faults, Proxy, Way};
 use ganger_cluster::conformance::{CHILD, Harness, child, scheduler, types};
 use ganger_cluster::{Cluster, Engine, Settings};
 use ganger_cluster_direct::Direct;
 use ganger_net::Net;
+use ganger_proc_api::NodeName;
 use ganger_sched::Scheduler;
-use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
 use tempfile::TempDir;
@@ -44,12 +45,10 @@ struct Node {
 impl Node {
     fn start(
         name: &str,
-        listen: &str,
-        seed: Option<SocketAddr>,
+        engine: Direct,
         keys: Option<&Path>,
-        is_guest: bool,
+        (is_guest, dead): (bool, Duration),
     ) -> Self {
-        let engine = Direct::listen(listen).seeds(seed.map(|it| it.to_string()));
         let engine = match keys {
             Some(keys) => engine.keys(keys.join(name)),
             None => engine.cookie(crate::support::COOKIE),
@@ -60,7 +59,7 @@ impl Node {
         }
         let scheduler = builder.start().unwrap();
         let mut settings = Settings::default();
-        settings.dead = DEAD;
+        settings.dead = dead;
         let cluster = Cluster::builder()
             .engine(engine.clone())
             .settings(settings)
@@ -81,25 +80,72 @@ struct Pair<const IS_SECURE: bool, const IS_GUEST: bool> {
     near: Node,
     far: Node,
     keys: TempDir,
+    /// Between both, in a pair that is frail. The far node has connected.
+    proxy: Option<Proxy>,
 }
 
 impl<const IS_SECURE: bool, const IS_GUEST: bool> Pair<IS_SECURE, IS_GUEST> {
     fn keys(folder: &TempDir) -> Option<&Path> {
         IS_SECURE.then(|| folder.path())
     }
+
+    fn connected(pair: Self) -> Self {
+        until("the nodes are connected", || {
+            let both = [&pair.near, &pair.far];
+            both.iter().all(|it| it.cluster.nodes().len() == 1)
+        });
+        pair
+    }
+
+    /// Sets the faults of the proxy, if there is one, in both directions.
+    fn faults(&self, faults: Faults) {
+        if let Some(proxy) = &self.proxy {
+            for way in Way::BOTH {
+                proxy.faults(way, faults);
+            }
+        }
+    }
+}
+
+/// The keys of both nodes.
+fn folder() -> TempDir {
+    let keys = tempfile::tempdir().unwrap();
+    issue(keys.path(), &["near", "far"], [2020, 2100]).unwrap();
+    keys
 }
 
 impl<const IS_SECURE: bool, const IS_GUEST: bool> Harness for Pair<IS_SECURE, IS_GUEST> {
     fn start() -> Self {
-        let keys = tempfile::tempdir().unwrap();
-        issue(keys.path(), &["near", "far"], [2020, 2100]).unwrap();
-        let near = Node::start("near", "127.0.0.1:0", None, Self::keys(&keys), IS_GUEST);
-        let seed = near.engine.local_addr();
-        let far = Node::start("far", "127.0.0.1:0", seed, Self::keys(&keys), IS_GUEST);
-        until("the nodes are connected", || {
-            [&near, &far].iter().all(|it| it.cluster.nodes().len() == 1)
-        });
-        Self { near, far, keys }
+        let keys = folder();
+        let near = Direct::listen("127.0.0.1:0");
+        let near = Node::start("near", near, Self::keys(&keys), (IS_GUEST, DEAD));
+        let seed = near.engine.local_addr().map(|it| it.to_string());
+        let far = Direct::listen("127.0.0.1:0").seeds(seed);
+        let far = Node::start("far", far, Self::keys(&keys), (IS_GUEST, DEAD));
+        Self::connected(Self {
+            near,
+            far,
+            keys,
+            proxy: None,
+        })
+    }
+
+    /// Neither knows the other's own address, so that none dials past the proxy.
+    fn start_frail(dead: Duration) -> Option<Self> {
+        let keys = folder();
+        let proxy = Proxy::new(7);
+        let address = proxy.address();
+        let engine = || Direct::listen("127.0.0.1:0").advertise(address);
+        let near = Node::start("near", engine(), Self::keys(&keys), (IS_GUEST, dead));
+        proxy.aim(near.engine.local_addr()?);
+        let far = engine().seeds([address.to_string()]);
+        let far = Node::start("far", far, Self::keys(&keys), (IS_GUEST, dead));
+        Some(Self::connected(Self {
+            near,
+            far,
+            keys,
+            proxy: Some(proxy),
+        }))
     }
 
     fn near(&self) -> &Scheduler {
@@ -119,11 +165,50 @@ impl<const IS_SECURE: bool, const IS_GUEST: bool> Harness for Pair<IS_SECURE, IS
         true
     }
 
+    fn pause_far(&self, is_paused: bool) {
+        self.faults(Faults {
+            holds: is_paused,
+            ..Faults::default()
+        });
+    }
+
+    fn cut_way(&self, is_cut: bool) {
+        if let Some(proxy) = &self.proxy {
+            let faults = Faults {
+                vanishes: is_cut,
+                ..Faults::default()
+            };
+            proxy.faults(Way::Back, faults);
+            if !is_cut {
+                // The next frame would begin in the middle of one that has vanished.
+                proxy.cut();
+            }
+        }
+    }
+
+    fn throttle(&self, bytes: u64) {
+        self.faults(Faults {
+            rate: Some(bytes),
+            ..Faults::default()
+        });
+    }
+
+    fn entries(&self) -> Option<[usize; 2]> {
+        let [near, far] = ["near", "far"].map(|name| NodeName::new(name).unwrap());
+        let [at_near, at_far] = [&self.near.cluster, &self.far.cluster];
+        Some([at_near.open_entries(far), at_far.open_entries(near)])
+    }
+
     /// As after a kill: without a farewell, and at the same port.
     fn restart_far(&mut self) -> bool {
         let address = self.far.engine.local_addr().unwrap().to_string();
         self.far.engine.stop(Duration::ZERO);
-        self.far = Node::start("far", &address, None, Self::keys(&self.keys), IS_GUEST);
+        self.far = Node::start(
+            "far",
+            Direct::listen(address),
+            Self::keys(&self.keys),
+            (IS_GUEST, DEAD),
+        );
         until("the nodes are connected", || {
             let up = self.near.cluster.nodes();
             up.iter()

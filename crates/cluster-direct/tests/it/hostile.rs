@@ -153,6 +153,7 @@ fn a_proof_of_another_connection_is_wrong() {
 }
 
 // pins: H2
+// case: 35
 #[test]
 fn garbage_gets_a_refusal_and_the_end() {
     let alpha = Node::start("alpha", engine());
@@ -179,6 +180,7 @@ fn garbage_gets_a_refusal_and_the_end() {
 /// A frame whose length is over the limit, or whose checksum is wrong, ends the connection at its
 /// head: no byte of its body is awaited.
 // pins: H2
+// case: 35
 #[test]
 fn malformed_frames_end_the_connection() {
     let alpha = Node::start("alpha", engine());

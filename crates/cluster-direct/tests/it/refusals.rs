@@ -24,6 +24,7 @@ fn refuse(alpha: (&str, Direct), beta: (&str, Direct), reason: Reason) -> [Strin
 }
 
 // pins: H3
+// case: 33
 #[test]
 fn each_reason_has_a_sentence_at_both_sides() {
     let cookie = refuse(
@@ -59,6 +60,7 @@ fn each_reason_has_a_sentence_at_both_sides() {
 
 /// Another node with the name of a connected peer is refused as long as the peer answers.
 // pins: H3
+// case: 32
 #[test]
 fn a_taken_name_is_refused_while_its_owner_lives() {
     let (alpha, beta) = pair(engine(), engine());
@@ -84,6 +86,7 @@ fn a_taken_name_is_refused_while_its_owner_lives() {
 
 /// A connection that does not answer loses its place to another program with the name.
 // pins: H3
+// case: 32
 #[test]
 fn a_peer_that_does_not_answer_loses_its_name() {
     let alpha = Node::start("alpha", engine());

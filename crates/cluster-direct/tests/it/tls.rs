@@ -73,6 +73,7 @@ fn nodes_may_be_added_later() {
 }
 
 // pins: H3
+// case: 33
 #[test]
 fn another_authority_is_refused() {
     let (ours, others) = (keys(&["alpha"]), keys(&["beta"]));
@@ -106,6 +107,7 @@ fn a_certificate_is_for_its_name_alone() {
 
 /// Also by the dialer: a node at a seed's address needs a certificate for the name that it says.
 // pins: H3
+// case: 33
 #[test]
 fn an_expired_certificate_is_refused() {
     let root = keys(&["alpha"]);
@@ -120,6 +122,7 @@ fn an_expired_certificate_is_refused() {
 }
 
 // pins: H3
+// case: 33
 #[test]
 fn a_node_without_a_certificate_is_refused() {
     let root = keys(&["alpha"]);
@@ -148,6 +151,7 @@ fn one_side_without_tls_is_refused() {
 
 /// With keys the cookie may be left out; if both have cookies, they have to be the same.
 // pins: H3
+// case: 33
 #[test]
 fn a_cookie_counts_over_tls_too() {
     let root = keys(&["alpha", "beta"]);

@@ -31,6 +31,8 @@ pub enum Count {
         /// The same process as the address.
         pid: Pid,
     },
+    /// Answers all kept replies.
+    Answer,
 }
 
 impl From<u64> for Count {
@@ -61,6 +63,11 @@ impl Actor for Counter {
                 std::mem::forget(end);
                 let _gone = self.keeps.send(true);
                 self.kept.push(reply);
+            }
+            Count::Answer => {
+                for reply in self.kept.drain(..) {
+                    reply.complete(self.sum);
+                }
             }
             Count::Drop(reply) => drop(reply),
             Count::Fail(_reply) => return Err("on purpose".into()),
@@ -182,6 +189,25 @@ pub fn a_question_taken_back_is_seen<H: Harness>() {
     assert!(kept.recv_timeout(PATIENCE).expect("it has come"));
     assert!(!kept.recv_timeout(PATIENCE).expect("it is unwanted"));
     assert_eq!(ask(&address, Count::Get).expect("it answers"), 0);
+}
+
+/// The answer to a question that was given up is the answer to no other.
+pub fn a_late_answer_is_nobodys<H: Harness>() {
+    let harness = H::start();
+    let (far, kept) = counter(harness.far());
+    let address = address(&harness, &far);
+    for sum in 1..20 {
+        address.send(Count::Add(1)).expect("it is sent");
+        let late = address.call(Count::Keep).wait_timeout(Duration::ZERO);
+        assert!(matches!(late, Err(CommandError::Timeout)), "{late:?}");
+        let open = address.call(Count::Keep).begin();
+        // A question that is given up at once may be answered before it is seen as unwanted.
+        address.send(Count::Answer).expect("it is sent");
+        let answer = open.wait_timeout(PATIENCE).expect("it answers");
+        assert_eq!(answer, sum);
+        assert_eq!(ask(&address, Count::Get).expect("it answers"), sum);
+    }
+    drop(kept);
 }
 
 /// An open question is told of the loss at both sides.

@@ -1,7 +1,7 @@
 //! Monitors, links and requests.
 
 use super::parts::Strings;
-use super::{Harness, PATIENCE, eventually};
+use super::{Harness, PATIENCE, count, eventually};
 use ganger_link::{Lane, LinkContext as _, Registry as _};
 use ganger_proc_api::{BoxError, CancelReason, Event, ExitCause, process_fn};
 
@@ -99,23 +99,23 @@ pub fn a_monitor_taken_back_is_silent<H: Harness>() {
     assert!(watcher.is_quiet());
 }
 
-/// Ten thousand monitors of processes that all end.
+/// Ten thousand monitors of a process that ends, and a hundred thousand in a full run.
 pub fn of_many_monitors_each_is_told_once<H: Harness>() {
-    const MANY: u64 = 10_000;
+    let many = count(10_000, 100_000);
     let harness = H::start();
     let watcher = Strings::start(harness.near());
     let target = Strings::start(harness.far());
     let pid = harness.far_pid(target.pid());
     watcher.done(move |ctx, _| {
-        for tag in 0..MANY {
+        for tag in 0..many {
             ctx.monitor(pid, tag)?;
         }
         Ok(())
     });
     arrived(&harness);
     harness.far().terminate(target.pid()).expect("it lives");
-    let mut tags = vec![false; usize::try_from(MANY).expect("it is small")];
-    for _ in 0..MANY {
+    let mut tags = vec![false; usize::try_from(many).expect("it is small")];
+    for _ in 0..many {
         let (of, tag, cause) = watcher.exit();
         assert_eq!((of, cause), (pid, ExitCause::Terminated));
         let place = usize::try_from(tag).expect("it is small");

@@ -3,6 +3,41 @@
 use super::parts::Strings;
 use super::{Harness, Parcel, send_all};
 use ganger_proc_api::{Envelope, Payload};
+use std::thread;
+use std::time::Duration;
+
+/// A second, a carrier of 4 MiB a second, and 6 MiB in each direction: heartbeats are heard beside,
+/// and the session lasts.
+pub fn a_session_outlives_large_messages<H: Harness>() {
+    const PART: usize = 2 << 20;
+    let Some(harness) = H::start_frail(Duration::from_secs(1)) else {
+        return;
+    };
+    harness.throttle(4 << 20);
+    let near = Strings::start(harness.near());
+    let far = Strings::start(harness.far());
+    let (near_pid, far_pid) = (harness.near_pid(near.pid()), harness.far_pid(far.pid()));
+    near.done(move |ctx, _| Ok(ctx.monitor(far_pid, 1)?));
+    far.done(move |ctx, _| Ok(ctx.monitor(near_pid, 2)?));
+    thread::scope(|scope| {
+        for (from, to, pid) in [(&near, &far, far_pid), (&far, &near, near_pid)] {
+            scope.spawn(move || {
+                from.done(move |ctx, _| {
+                    for _ in 0..3 {
+                        ctx.send(pid, "bytes", vec![7; PART])?;
+                    }
+                    Ok(())
+                });
+                for _ in 0..3 {
+                    // A notice in its place would say that the session has ended.
+                    let bytes = to.message().payloads.into_first();
+                    assert_eq!(bytes.as_bytes().map(<[u8]>::len), Some(PART));
+                }
+            });
+        }
+    });
+    assert!(near.is_quiet() && far.is_quiet());
+}
 
 /// Eight MiB between small messages: of one sender in order, and with the same bytes.
 pub fn large_messages_keep_the_order_of_their_sender<H: Harness>() {

@@ -1,7 +1,7 @@
 //! Order, and what crosses.
 
 use super::parts::{Seen, Strings};
-use super::{Harness, PATIENCE, Parcel, Unregistered, send_all};
+use super::{Harness, PATIENCE, Parcel, Unregistered, count, send_all};
 use ganger_proc_api::{EndKind, Envelope, Message, Payload, Payloads, SendErrorKind, process_fn};
 use std::thread;
 
@@ -34,12 +34,13 @@ pub fn far_pids_have_the_node_and_near_ones_do_not<H: Harness>() {
     }
 }
 
-/// One sender, one receiver, with a small mailbox.
+/// One sender, one receiver, with a small mailbox: a million messages in a full run.
 pub fn messages_of_a_pair_keep_their_order<H: Harness>() {
+    let many = count(MANY, 1_000_000);
     let harness = H::start();
     let far = Strings::start(harness.far());
-    send_all(harness.near(), harness.far_pid(far.pid()), 0..MANY);
-    for number in 0..MANY {
+    send_all(harness.near(), harness.far_pid(far.pid()), 0..many);
+    for number in 0..many {
         assert_eq!(far.number(), number);
     }
     assert!(far.is_quiet());

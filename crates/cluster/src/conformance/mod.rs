@@ -4,6 +4,10 @@
 //! A [`Harness`] starts two schedulers that can reach each other. Each case takes a harness and
 //! fails by a panic. [`cases!`](crate::cases) makes a test of each. A case with a carrier that
 //! loses, or a connection that is cut, is over at once where the harness has none.
+//!
+//! `// case: 7` above a test has its numbers in the list of cases, `xtask/conformance.txt`.
+//! `cargo xtask conformance` makes the table of `docs/CLUSTER.md` from both. A case that needs a
+//! hook asks for it in its own body, where the task looks for it.
 
 #![allow(clippy::missing_panics_doc, reason = "a case fails by a panic")]
 
@@ -16,9 +20,13 @@ mod linear;
 mod messages;
 mod parts;
 mod registrars;
+mod pauses;
+mod pids;
+mod races;
 mod room;
 mod sessions;
 mod starts;
+mod stops;
 mod stores;
 mod strong;
 mod twins;
@@ -30,9 +38,13 @@ pub use histories::*;
 pub use large::*;
 pub use messages::*;
 pub use registrars::{Registrars, TwinStrong};
+pub use pauses::*;
+pub use pids::*;
+pub use races::*;
 pub use room::*;
 pub use sessions::*;
 pub use starts::*;
+pub use stops::*;
 pub use stores::*;
 pub use strong::*;
 pub use twins::Twins;
@@ -81,6 +93,28 @@ pub trait Harness: Sized + Sync {
     /// Starts the far scheduler again, under its name. False: it can't.
     fn restart_far(&mut self) -> bool {
         false
+    }
+
+    /// As [`start`](Self::start), with sessions that end after this time, and with the hooks
+    /// [`pause_far`](Self::pause_far), [`cut_way`](Self::cut_way) and
+    /// [`throttle`](Self::throttle). `None`: it can't.
+    fn start_frail(_dead: Duration) -> Option<Self> {
+        None
+    }
+
+    /// Holds the far node, or lets it go on: nothing comes from it, and what is for it waits.
+    fn pause_far(&self, _is_paused: bool) {}
+
+    /// Has all that the near node sends vanish, or pass again. The other direction is not cut.
+    fn cut_way(&self, _is_cut: bool) {}
+
+    /// Has the carrier pass no more than so many bytes a second, in each direction.
+    fn throttle(&self, _bytes: u64) {}
+
+    /// The entries of all tables between both nodes, and the messages that wait there: those of
+    /// the near node, and of the far. `None`: there are none.
+    fn entries(&self) -> Option<[usize; 2]> {
+        None
     }
 
     /// The PID of a far process, as the near scheduler knows it.
@@ -145,6 +179,13 @@ impl Harness for One {
     }
 }
 
+/// How many of something a case has: less in the gate than in a night, whose environment has
+/// `GANGER_CASES=full`.
+fn count(gate: u64, full: u64) -> u64 {
+    let is_full = std::env::var_os("GANGER_CASES").is_some_and(|it| it == "full");
+    if is_full { full } else { gate }
+}
+
 /// Waits for a condition that comes for certain, and that nothing tells.
 fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
     let (tell, told) = std::sync::mpsc::channel::<()>();
@@ -177,20 +218,30 @@ fn send_all(from: &Handle, to: Pid, numbers: impl IntoIterator<Item = u64>) {
 macro_rules! cases {
     ($harness:ty) => {
         // pins: B19, B20
+        // case: 43
         #[test]
         fn far_pids_have_the_node_and_near_ones_do_not() {
             $crate::conformance::far_pids_have_the_node_and_near_ones_do_not::<$harness>();
         }
+        // pins: B13, B19
+        // case: 43
+        #[test]
+        fn each_call_takes_pids_with_and_without_the_node() {
+            $crate::conformance::each_call_takes_pids_with_and_without_the_node::<$harness>();
+        }
         // pins: B1, B16
+        // case: 1
         #[test]
         fn messages_of_a_pair_keep_their_order() {
             $crate::conformance::messages_of_a_pair_keep_their_order::<$harness>();
         }
+        // case: 2
         #[test]
         fn messages_of_many_pairs_keep_their_order() {
             $crate::conformance::messages_of_many_pairs_keep_their_order::<$harness>();
         }
         // pins: B2, B3
+        // case: 4, 31
         #[test]
         fn nothing_is_lost_or_doubled_by_a_bad_carrier() {
             $crate::conformance::nothing_is_lost_or_doubled_by_a_bad_carrier::<$harness>();
@@ -201,10 +252,12 @@ macro_rules! cases {
             $crate::conformance::plain_values_and_registered_types_cross::<$harness>();
         }
         // pins: B12, B21
+        // case: 5
         #[test]
         fn what_has_no_codec_comes_back() {
             $crate::conformance::what_has_no_codec_comes_back::<$harness>();
         }
+        // case: 3
         #[test]
         fn control_overtakes_and_has_its_order() {
             $crate::conformance::control_overtakes_and_has_its_order::<$harness>();
@@ -216,90 +269,197 @@ macro_rules! cases {
             >();
         }
         // pins: B23
+        // case: 7
         #[test]
         fn a_full_mailbox_stops_no_other_pair() {
             $crate::conformance::a_full_mailbox_stops_no_other_pair::<$harness>();
         }
+        // pins: B23
+        // case: 8
+        #[test]
+        fn a_full_mailbox_stops_no_control() {
+            $crate::conformance::a_full_mailbox_stops_no_control::<$harness>();
+        }
         // pins: B16, B23
+        // case: 5, 6, 7
         #[test]
         fn a_sender_waits_for_room_in_order() {
             $crate::conformance::a_sender_waits_for_room_in_order::<$harness>();
         }
+        // pins: B16
+        // case: 6
+        #[test]
+        fn a_stop_ends_the_wait_for_room() {
+            $crate::conformance::a_stop_ends_the_wait_for_room::<$harness>();
+        }
         // pins: B22
+        // case: 9
         #[test]
         fn large_messages_keep_the_order_of_their_sender() {
             $crate::conformance::large_messages_keep_the_order_of_their_sender::<$harness>();
         }
+        // pins: B22
+        // case: 10
+        #[test]
+        fn a_session_outlives_large_messages() {
+            $crate::conformance::a_session_outlives_large_messages::<$harness>();
+        }
         // pins: B13
+        // case: 11
         #[test]
         fn a_monitor_has_the_cause() {
             $crate::conformance::a_monitor_has_the_cause::<$harness>();
         }
+        // case: 12, 13
         #[test]
         fn a_monitor_of_what_is_not_there_says_so() {
             $crate::conformance::a_monitor_of_what_is_not_there_says_so::<$harness>();
         }
+        // case: 14
         #[test]
         fn a_monitor_taken_back_is_silent() {
             $crate::conformance::a_monitor_taken_back_is_silent::<$harness>();
         }
+        // pins: B13
+        // case: 14
+        #[test]
+        fn a_monitor_taken_back_beside_the_end_is_told_at_most_once() {
+            $crate::conformance::a_monitor_taken_back_beside_the_end_is_told_at_most_once::<
+                $harness,
+            >();
+        }
+        // case: 16
         #[test]
         fn of_many_monitors_each_is_told_once() {
             $crate::conformance::of_many_monitors_each_is_told_once::<$harness>();
         }
+        // pins: B13, B24
+        // case: 15
+        #[test]
+        fn an_end_beside_the_end_of_the_connection_is_told_once() {
+            $crate::conformance::an_end_beside_the_end_of_the_connection_is_told_once::<$harness>();
+        }
+        // case: 18
         #[test]
         fn a_notice_in_order_is_behind_the_messages() {
             $crate::conformance::a_notice_in_order_is_behind_the_messages::<$harness>();
         }
         // pins: B14
+        // case: 19
         #[test]
         fn links_end_both_sides() {
             $crate::conformance::links_end_both_sides::<$harness>();
         }
+        // case: 19
         #[test]
         fn a_link_taken_back_is_over() {
             $crate::conformance::a_link_taken_back_is_over::<$harness>();
         }
+        // pins: B14
+        // case: 19
+        #[test]
+        fn links_of_both_sides_at_once_are_one() {
+            $crate::conformance::links_of_both_sides_at_once_are_one::<$harness>();
+        }
+        // pins: B14
+        // case: 19
+        #[test]
+        fn a_link_taken_back_beside_the_end_is_told_at_most_once() {
+            $crate::conformance::a_link_taken_back_beside_the_end_is_told_at_most_once::<
+                $harness,
+            >();
+        }
+        // case: 22
         #[test]
         fn processes_are_cancelled_and_terminated() {
             $crate::conformance::processes_are_cancelled_and_terminated::<$harness>();
         }
         // pins: B24
+        // case: 17
         #[test]
         fn the_end_of_the_connection_is_told_once() {
             $crate::conformance::the_end_of_the_connection_is_told_once::<$harness>();
         }
+        // pins: B6
+        // case: 26, 29
+        #[test]
+        fn a_short_pause_loses_nothing() {
+            $crate::conformance::a_short_pause_loses_nothing::<$harness>();
+        }
+        // pins: B5, B24
+        // case: 27
+        #[test]
+        fn a_long_pause_is_told_to_both() {
+            $crate::conformance::a_long_pause_is_told_to_both::<$harness>();
+        }
+        // pins: B3, B24
+        // case: 28
+        #[test]
+        fn a_cut_of_one_way_is_told_to_both() {
+            $crate::conformance::a_cut_of_one_way_is_told_to_both::<$harness>();
+        }
         // pins: B15
+        // case: 25
         #[test]
         fn a_stale_pid_is_not_found() {
             $crate::conformance::a_stale_pid_is_not_found::<$harness>();
         }
         // pins: B25
+        // case: 39
         #[test]
         fn a_stop_carries_the_last_messages() {
             $crate::conformance::a_stop_carries_the_last_messages::<$harness>();
         }
+        // pins: B25
+        // case: 39
+        #[test]
+        fn a_stop_ends_in_time_though_the_peer_takes_nothing() {
+            $crate::conformance::a_stop_ends_in_time_though_the_peer_takes_nothing::<$harness>();
+        }
+        // pins: B13, B18
+        // case: 40
+        #[test]
+        fn nothing_is_left_in_the_tables() {
+            $crate::conformance::nothing_is_left_in_the_tables::<$harness>();
+        }
+        // pins: B13
+        // case: 40
+        #[test]
+        fn monitors_end_with_their_watchers() {
+            $crate::conformance::monitors_end_with_their_watchers::<$harness>();
+        }
         // pins: B18
+        // case: 23, 41
         #[test]
         fn a_question_has_its_answer() {
             $crate::conformance::a_question_has_its_answer::<$harness>();
         }
         // pins: B18
+        // case: 23, 42
         #[test]
         fn a_question_without_an_answer_has_the_cause() {
             $crate::conformance::a_question_without_an_answer_has_the_cause::<$harness>();
         }
         // pins: B18
+        // case: 23, 42
         #[test]
         fn a_question_taken_back_is_seen() {
             $crate::conformance::a_question_taken_back_is_seen::<$harness>();
         }
+        // pins: B18
+        // case: 23
+        #[test]
+        fn a_late_answer_is_nobodys() {
+            $crate::conformance::a_late_answer_is_nobodys::<$harness>();
+        }
         // pins: B18, B24
+        // case: 23, 42
         #[test]
         fn a_question_over_a_lost_connection_says_so() {
             $crate::conformance::a_question_over_a_lost_connection_says_so::<$harness>();
         }
         // pins: B17, B19
+        // case: 41
         #[test]
         fn references_cross_inside_of_messages() {
             $crate::conformance::references_cross_inside_of_messages::<$harness>();

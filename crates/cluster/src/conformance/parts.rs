@@ -5,6 +5,7 @@ use ganger_proc_api::{
     Context, Event, Events, ExitCause, Message, Payloads, Pid, Process, StepOutput, StepResult, Tag,
 };
 use ganger_sched::{Handle, ProcessHandle};
+use ganger_sync::sync::{Mutex, lock};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
@@ -63,7 +64,8 @@ fn act(payloads: Payloads) -> Result<Act, Payloads> {
 /// A puppet, and what it has seen.
 pub(super) struct Strings {
     pub(super) handle: ProcessHandle,
-    seen: Receiver<Seen>,
+    /// Behind a lock, since two threads may have a puppet act.
+    seen: Mutex<Receiver<Seen>>,
 }
 
 impl Strings {
@@ -71,6 +73,7 @@ impl Strings {
         let (sees, seen) = channel();
         let handle = scheduler.spawn(Puppet { sees });
         let handle = handle.expect("the process starts");
+        let seen = Mutex::new(seen);
         Self { handle, seen }
     }
 
@@ -105,7 +108,9 @@ impl Strings {
 
     /// The next thing that the process has seen.
     pub(super) fn next(&self) -> Seen {
-        self.seen.recv_timeout(PATIENCE).expect("something is seen")
+        lock(&self.seen)
+            .recv_timeout(PATIENCE)
+            .expect("something is seen")
     }
 
     pub(super) fn message(&self) -> Message {
@@ -120,6 +125,24 @@ impl Strings {
         first.as_u64().expect("a number")
     }
 
+    /// The next number, unless nothing is seen for this time.
+    pub(super) fn number_within(&self, time: Duration) -> Option<u64> {
+        let seen = lock(&self.seen).recv_timeout(time).ok()?;
+        match seen {
+            Seen::Message(message) => message.payloads.into_first().as_u64(),
+            other => panic!("{other:?} is no message"),
+        }
+    }
+
+    /// The notices so far. Nothing else has been seen.
+    pub(super) fn exits(&self) -> Vec<(Pid, Tag, ExitCause)> {
+        let notice = |seen| match seen {
+            Seen::Exit(pid, tag, cause) => (pid, tag, cause),
+            other => panic!("{other:?} is no notice"),
+        };
+        lock(&self.seen).try_iter().map(notice).collect()
+    }
+
     pub(super) fn exit(&self) -> (Pid, Tag, ExitCause) {
         match self.next() {
             Seen::Exit(pid, tag, cause) => (pid, tag, cause),
@@ -129,7 +152,7 @@ impl Strings {
 
     /// Whether nothing has been seen beside.
     pub(super) fn is_quiet(&self) -> bool {
-        let next = self.seen.recv_timeout(Duration::ZERO);
+        let next = lock(&self.seen).recv_timeout(Duration::ZERO);
         matches!(next, Err(RecvTimeoutError::Timeout))
     }
 

@@ -1,10 +1,11 @@
 //! Full mailboxes and full queues.
 
-use super::parts::Strings;
+use super::parts::{Seen, Strings};
 use super::{Harness, PATIENCE, eventually, send_all};
-use ganger_proc_api::{Envelope, SendErrorKind};
+use ganger_proc_api::{Envelope, ExitCause, Pid, SendErrorKind};
 use std::sync::mpsc::channel;
 use std::thread;
+use std::time::Duration;
 
 /// A process that takes nothing for a while, with more messages than its mailbox holds.
 pub fn a_full_mailbox_stops_no_other_pair<H: Harness>() {
@@ -29,6 +30,86 @@ pub fn a_full_mailbox_stops_no_other_pair<H: Harness>() {
     for number in 0..1_000 {
         assert_eq!(slow.number(), number);
     }
+}
+
+/// Sends until a message is refused: all queues are full. Returns how many were accepted, and the
+/// length of each.
+fn fill<H: Harness>(harness: &H, pid: Pid) -> (usize, usize) {
+    let content = vec![7_u8; 10_000];
+    for accepted in 0..10_000 {
+        let envelope = Envelope::new(None, pid, "bytes", content.clone());
+        if let Err(refused) = harness.near().send(envelope) {
+            assert_eq!(refused.kind, SendErrorKind::Full);
+            return (accepted, content.len());
+        }
+    }
+    panic!("nothing bounds what waits");
+}
+
+/// A process that takes nothing has no credit left: data waits, control and requests go on.
+pub fn a_full_mailbox_stops_no_control<H: Harness>() {
+    let harness = H::start();
+    if harness.is_one() {
+        return;
+    }
+    let slow = Strings::start(harness.far());
+    let (go, gone) = channel::<()>();
+    slow.act(move |ctx, _| {
+        ctx.blocking(|| _ = gone.recv_timeout(PATIENCE));
+        Ok(())
+    });
+    let (accepted, length) = fill(&harness, harness.far_pid(slow.pid()));
+    let quick = Strings::start(harness.far());
+    let pid = harness.far_pid(quick.pid());
+    let watcher = Strings::start(harness.near());
+    watcher.done(move |ctx, _| Ok(ctx.monitor(pid, 7)?));
+    let envelope = Envelope::new(None, pid, "control", 1_u64);
+    harness.near().send_control(envelope).expect("it is sent");
+    assert!(matches!(quick.next(), Seen::Control(_)));
+    harness.far().terminate(quick.pid()).expect("it lives");
+    assert_eq!(watcher.exit(), (pid, 7, ExitCause::Terminated));
+    drop(go);
+    for _ in 0..accepted {
+        let bytes = slow.message().payloads.into_first();
+        assert_eq!(bytes.as_bytes().map(<[u8]>::len), Some(length));
+    }
+}
+
+/// The scheduler of a sender that waits for room is stopped: the message comes back.
+pub fn a_stop_ends_the_wait_for_room<H: Harness>() {
+    let harness = H::start();
+    let slow = Strings::start(harness.far());
+    let (go, gone) = channel::<()>();
+    slow.act(move |ctx, _| {
+        ctx.blocking(|| _ = gone.recv_timeout(PATIENCE));
+        Ok(())
+    });
+    let pid = harness.far_pid(slow.pid());
+    fill(&harness, pid);
+    thread::scope(|scope| {
+        let near = harness.near();
+        // Some may still be accepted while the carrier takes what waits.
+        let sender = scope.spawn(move || {
+            let refused = (0..10_000_u64).find_map(|number| {
+                let content = [number.to_le_bytes(); 1_000].concat();
+                let envelope = Envelope::new(None, pid, "bytes", content);
+                Some((number, near.send_blocking(envelope).err()?))
+            });
+            refused.expect("nothing bounds what waits")
+        });
+        if harness.is_one() {
+            // A stop waits for the process.
+            near.begin_stop(Duration::from_secs(1));
+        } else {
+            let stopped = near.stop(Duration::from_secs(1));
+            stopped.expect("the scheduler stops");
+        }
+        let (number, refused) = sender.join().expect("the sender ends");
+        let back = refused.into_envelope().message.payloads.into_first();
+        let content = [number.to_le_bytes(); 1_000].concat();
+        assert_eq!(back.as_bytes(), Some(&content[..]));
+        drop(go);
+    });
 }
 
 /// More than all queues hold: a send is refused with the message, and those that wait go in order.

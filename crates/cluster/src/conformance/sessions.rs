@@ -1,14 +1,15 @@
 //! The end of a connection, and of a node.
 
 use super::parts::Strings;
-use super::{Harness, eventually, send_all};
+use super::{Harness, count, eventually, send_all};
 use ganger_link::LinkContext as _;
 use ganger_proc_api::ExitCause;
 use std::time::Duration;
 
-/// Each monitor and each link across a lost connection is told so, once, at both sides.
+/// Each monitor and each link across a lost connection is told so, once, at both sides: ten
+/// thousand monitors, and a hundred thousand in a full run.
 pub fn the_end_of_the_connection_is_told_once<H: Harness>() {
-    const MANY: u64 = 100;
+    let many = count(10_000, 100_000);
     let harness = H::start();
     if harness.is_one() {
         return;
@@ -20,7 +21,7 @@ pub fn the_end_of_the_connection_is_told_once<H: Harness>() {
     let linked_pid = harness.far_pid(linked.pid());
     near.done(move |ctx, _| {
         ctx.trap_exits(42);
-        for tag in 0..MANY {
+        for tag in 0..many {
             ctx.monitor(far_pid, tag)?;
         }
         Ok(ctx.link(linked_pid)?)
@@ -40,13 +41,13 @@ pub fn the_end_of_the_connection_is_told_once<H: Harness>() {
         return;
     }
     let mut of_monitors = 0;
-    for _ in 0..=MANY {
+    for _ in 0..=many {
         let (pid, _, cause) = near.exit();
         assert_eq!(cause, ExitCause::NoConnection);
         assert!(pid == far_pid || pid == linked_pid);
         of_monitors += u64::from(pid == far_pid);
     }
-    assert_eq!(of_monitors, MANY);
+    assert_eq!(of_monitors, many);
     assert_eq!(far.exit(), (near_pid, 7, ExitCause::NoConnection));
     drop(linked.wait());
     assert!(near.is_quiet() && far.is_quiet());

@@ -5,6 +5,7 @@ use crate::id::NodeId;
 use crate::node::Cluster;
 use crate::session::Settings;
 use crate::twin::{Faults, Running, Twin};
+use ganger_proc_api::NodeName;
 use ganger_sched::Scheduler;
 use std::time::Duration;
 
@@ -22,9 +23,8 @@ pub struct Twins {
 const DEAD: Duration = Duration::from_secs(4);
 
 /// Starts a node of the name.
-fn node(twin: &Twin, name: &str) -> (Scheduler, Cluster) {
+fn node(twin: &Twin, name: &str, dead: Duration) -> (Scheduler, Cluster) {
     let scheduler = scheduler(name).start().expect("the scheduler starts");
-    let dead = DEAD;
     let settings = Settings {
         dead,
         ..Settings::default()
@@ -52,14 +52,12 @@ impl Twins {
     pub fn nodes(&self) -> &[Cluster; 2] {
         &self.nodes
     }
-}
 
-impl Harness for Twins {
-    fn start() -> Self {
+    fn with(dead: Duration) -> Self {
         let twin = Twin::new(7);
         twin.hints(true);
         let running = twin.run();
-        let [near, far] = ["near", "far"].map(|name| node(&twin, name));
+        let [near, far] = NAMES.map(|name| node(&twin, name, dead));
         let harness = Self {
             schedulers: [near.0, far.0],
             nodes: [near.1, far.1],
@@ -70,6 +68,23 @@ impl Harness for Twins {
             harness.nodes.iter().all(|node| node.nodes().len() == 1)
         });
         harness
+    }
+}
+
+/// The near node and the far.
+const NAMES: [&str; 2] = ["near", "far"];
+
+fn ids() -> [NodeId; 2] {
+    NAMES.map(|name| NodeId::new(name).expect("it is a name"))
+}
+
+impl Harness for Twins {
+    fn start() -> Self {
+        Self::with(DEAD)
+    }
+
+    fn start_frail(dead: Duration) -> Option<Self> {
+        Some(Self::with(dead))
     }
 
     fn near(&self) -> &Scheduler {
@@ -96,17 +111,51 @@ impl Harness for Twins {
     }
 
     fn cut(&self) -> bool {
-        let [near, far] = ["near", "far"].map(|name| NodeId::new(name).expect("it is a name"));
+        let [near, far] = ids();
         self.twin.cut(&near, &far);
         self.twin.cut(&far, &near);
         true
     }
 
+    fn pause_far(&self, is_paused: bool) {
+        let [near, far] = ids();
+        if is_paused {
+            self.twin.pause(&far);
+            self.twin.cut(&far, &near);
+        } else {
+            self.twin.heal(&far, &near);
+            self.twin.resume(&far);
+        }
+    }
+
+    fn cut_way(&self, is_cut: bool) {
+        let [near, far] = ids();
+        if is_cut {
+            self.twin.cut(&near, &far);
+        } else {
+            self.twin.heal(&near, &far);
+        }
+    }
+
+    fn throttle(&self, bytes: u64) {
+        self.twin.faults(Faults {
+            bandwidth: Some(bytes),
+            room: 1 << 20,
+            ..Faults::default()
+        });
+    }
+
+    fn entries(&self) -> Option<[usize; 2]> {
+        let [near, far] = NAMES.map(|name| NodeName::new(name).expect("it is a name"));
+        let [at_near, at_far] = &self.nodes;
+        Some([at_near.open_entries(far), at_far.open_entries(near)])
+    }
+
     fn restart_far(&mut self) -> bool {
-        let far = NodeId::new("far").expect("it is a name");
+        let [_, far] = ids();
         self.twin.crash(&far);
         // The crashed node says nothing more: its engine is no part of the twin.
-        let (scheduler, cluster) = node(&self.twin, "far");
+        let (scheduler, cluster) = node(&self.twin, "far", DEAD);
         let before = std::mem::replace(&mut self.schedulers[1], scheduler);
         self.nodes[1] = cluster;
         drop(before);

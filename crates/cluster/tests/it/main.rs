@@ -2,10 +2,10 @@
 
 #[cfg(feature = "conformance")]
 mod conformance;
-mod far;
-mod inherited;
 #[cfg(feature = "conformance")]
 mod failures;
+mod far;
+mod inherited;
 mod model;
 mod node;
 mod questions;

@@ -73,6 +73,7 @@ fn witness(scheduler: &Scheduler) -> (Address<Seen>, Receiver<Seen>) {
 }
 
 // pins: B26
+// case: 20
 #[test]
 fn a_process_is_started_elsewhere_with_its_name_its_monitor_and_its_first_message() {
     let nodes = Nodes::new();
@@ -126,6 +127,7 @@ fn a_process_is_started_elsewhere_with_its_name_its_monitor_and_its_first_messag
 }
 
 // pins: B26
+// case: 21
 #[test]
 fn what_can_t_be_started_elsewhere_says_why() {
     let nodes = Nodes::new();
@@ -158,6 +160,7 @@ fn what_can_t_be_started_elsewhere_says_why() {
 struct Order(u64);
 
 // pins: B21
+// case: 34
 #[test]
 fn a_type_that_the_receiver_does_not_know_arrives_as_foreign() {
     let nodes = Nodes::new();
@@ -227,6 +230,7 @@ fn nodes_are_told_to_their_watchers_as_they_come_and_leave() {
 }
 
 // pins: B20
+// case: 33
 #[test]
 fn a_node_with_another_cookie_is_no_peer() {
     let nodes = Nodes::new();

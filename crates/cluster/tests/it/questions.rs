@@ -217,6 +217,7 @@ fn a_question_whose_answer_has_a_codec_that_panics_is_answered() {
 }
 
 // pins: B18, B21
+// case: 34
 #[test]
 fn a_question_in_a_type_that_is_unknown_there_is_answered() {
     let two = Two::start(all, none);

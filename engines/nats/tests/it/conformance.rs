@@ -5,6 +5,7 @@ use bytes::Bytes;
 use ganger_cluster::conformance::{self, Harness, PATIENCE, scheduler};
 use ganger_cluster::{Cluster, Engine, EngineError, EngineSink, Lane, NodeId, Settings};
 use ganger_cluster_nats::Nats;
+use ganger_proc_api::NodeName;
 use ganger_sched::Scheduler;
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
@@ -164,6 +165,15 @@ impl Harness for Over {
             broker.lock().unwrap().kill();
         }
         !self.is_one()
+    }
+
+    fn entries(&self) -> Option<[usize; 2]> {
+        let Self::Broker { nodes, .. } = self else {
+            return None;
+        };
+        let [near, far] = ["near", "far"].map(|name| NodeName::new(name).unwrap());
+        let [at_near, at_far] = nodes.each_ref().map(|node| &node.cluster);
+        Some([at_near.open_entries(far), at_far.open_entries(near)])
     }
 
     /// The engine of the first far node ends without a word of its sessions.

@@ -165,6 +165,7 @@ fn a_broker_that_comes_back_is_told() {
 }
 
 /// Bytes of strangers.
+// case: 35
 #[test]
 fn what_is_no_frame_is_dropped_and_counted() {
     let Some(broker) = Broker::start() else {

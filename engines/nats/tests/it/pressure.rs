@@ -65,6 +65,7 @@ fn a_full_outbox_refuses_is_bounded_loses_nothing_and_control_overtakes_it() {
 }
 
 /// The receiver consumes nothing: the sender's queue is full, and nothing grows anywhere.
+// case: 8
 #[test]
 fn a_slow_receiver_fills_the_senders_queue_and_nothing_else() {
     let Some(broker) = Broker::start() else {

@@ -41,6 +41,7 @@ fn refused(engine: &Nats) -> NatsError {
     }
 }
 
+// case: 33
 #[test]
 fn a_node_can_neither_speak_for_another_nor_listen_for_it() {
     let Some(broker) = Broker::with(&users(&["alpha", "beta", "mallory"])) else {
@@ -95,6 +96,7 @@ fn a_start_without_rights_names_them() {
     assert!(told.iter().any(|it| it.contains(refusal)), "{told:?}");
 }
 
+// case: 33
 #[test]
 fn a_wrong_password_is_an_error_of_the_start() {
     let Some(broker) = Broker::with(&users(&["alpha"])) else {

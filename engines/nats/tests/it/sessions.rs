@@ -64,6 +64,7 @@ fn run(a: &mut Side, b: &mut Side, count: u64, parts: usize, mut fails: impl FnM
 }
 
 // Row of the failure matrix: engine down for less than `dead`.
+// case: 30
 #[test]
 fn a_brokers_restart_loses_nothing() {
     let Some(mut broker) = Broker::start() else {
@@ -80,6 +81,7 @@ fn a_brokers_restart_loses_nothing() {
 }
 
 // Row of the failure matrix: engine down for less than `dead`.
+// case: 30
 #[test]
 fn a_cluster_of_brokers_is_restarted_one_by_one_and_nothing_is_lost() {
     let routes = |routes: &[&Broker]| {

@@ -16,6 +16,7 @@ fn seeds() -> u64 {
 }
 
 // pins: B1, B2, B3, B4, B5
+// case: 1, 4, 24, 25, 27, 28, 31
 #[test]
 fn messages_come_once_in_order_or_their_session_ends() {
     let mut all = account::Totals::default();

@@ -82,6 +82,7 @@ fn the_largest_message_fills_a_frame_and_a_larger_one_is_refused_whole() {
 }
 
 // pins: B9
+// case: 8
 #[test]
 fn a_receiver_that_takes_nothing_stalls_data_and_not_control() {
     let mut settings = Settings::default();

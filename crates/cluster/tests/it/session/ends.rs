@@ -55,6 +55,7 @@ fn hellos_to_a_node_that_is_not_there_come_less_often() {
 }
 
 // pins: B6
+// case: 10
 #[test]
 fn heartbeats_keep_an_idle_session_and_silence_ends_it() {
     let mut pair = Pair::up(&Settings::default());
@@ -77,6 +78,7 @@ fn heartbeats_keep_an_idle_session_and_silence_ends_it() {
 }
 
 // pins: B3, B4
+// case: 28
 #[test]
 fn a_lane_that_loses_all_ends_the_session_though_the_peer_is_heard() {
     for lane in Lane::ALL {
@@ -268,6 +270,7 @@ fn an_answer_to_an_earlier_question_is_no_sign_of_life() {
 }
 
 // pins: B8
+// case: 35
 #[test]
 fn a_malformed_frame_ends_the_session_with_its_reason() {
     let mut pair = Pair::up(&Settings::default());
@@ -286,6 +289,7 @@ fn a_malformed_frame_ends_the_session_with_its_reason() {
 }
 
 // pins: B8
+// case: 35
 #[test]
 fn a_message_that_is_not_readable_ends_its_session_and_no_later_one() {
     let mut pair = Pair::up(&Settings::default());

@@ -6,6 +6,7 @@ use ganger_cluster::{End, Halves, Identity, Incarnation, Lane, Proof, Refusal, S
 use std::sync::Arc;
 
 // pins: B7
+// case: 25
 #[test]
 fn a_node_that_was_started_again_ends_the_session_of_its_predecessor() {
     let settings = Settings::default();
@@ -47,6 +48,7 @@ fn three(pair: &mut Pair, other: &mut Session, millis: u64) -> Vec<ganger_cluste
 }
 
 // pins: B7
+// case: 32
 #[test]
 fn the_second_of_two_nodes_with_a_name_is_refused_while_the_first_answers() {
     let settings = Settings::default();
@@ -70,6 +72,7 @@ fn the_second_of_two_nodes_with_a_name_is_refused_while_the_first_answers() {
 }
 
 // pins: B7
+// case: 32
 #[test]
 fn the_second_of_two_nodes_with_a_name_takes_the_place_of_a_silent_first() {
     let settings = Settings::default();
@@ -84,6 +87,7 @@ fn the_second_of_two_nodes_with_a_name_takes_the_place_of_a_silent_first() {
 }
 
 // pins: B7
+// case: 25
 #[test]
 fn a_node_with_a_clock_set_back_learns_the_later_incarnation() {
     let settings = Settings::default();
@@ -122,6 +126,7 @@ fn refused(identity: Identity, a: &mut Session) -> Vec<Refusal> {
 }
 
 // pins: B7
+// case: 33
 #[test]
 fn strangers_are_refused_by_name_cluster_and_proof() {
     struct Cookie(&'static [u8]);

@@ -153,6 +153,7 @@ fn error(change: impl FnOnce(&mut BytesMut)) -> FrameError {
 }
 
 // pins: B8
+// case: 35, 56
 #[test]
 fn each_wrong_part_of_a_frame_has_its_error() {
     assert_eq!(error(|it| it.truncate(59)), FrameError::Size(59));

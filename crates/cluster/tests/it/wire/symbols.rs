@@ -57,6 +57,7 @@ fn a_full_table_and_a_long_text_cost_no_memory() {
 }
 
 // pins: B10
+// case: 35
 #[test]
 fn definitions_out_of_turn_and_unknown_numbers_are_refused() {
     let read = |known: &mut Known, bytes: &'static [u8]| {

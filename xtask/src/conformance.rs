@@ -1,0 +1,320 @@
+//! The table of the cases that each engine passes, in `docs/CLUSTER.md`.
+//!
+//! The list of cases is `xtask/conformance.txt`; tests say their numbers: `// case: 7`. A case of
+//! `cases!` runs over each harness that has the hooks which the case's own body asks for. Tests of
+//! an engine's own count for that engine.
+
+use crate::Failure;
+use crate::root::{files, root};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::fs;
+
+/// The document.
+pub(crate) const DOCUMENT: &str = "docs/CLUSTER.md";
+
+/// The table's place in the document.
+const BEGIN: &str = "<!-- written by `cargo xtask conformance` -->\n";
+const END: &str = "<!-- end -->\n";
+
+const LIST: &str = "xtask/conformance.txt";
+
+/// Where the cases of all engines are.
+const CASES: &str = "crates/cluster/src/conformance/";
+
+/// The crates whose tests may name cases, in the workspace and beside it.
+const TESTS: [&str; 4] = [
+    "crates/cluster/tests/",
+    "crates/cluster-direct/tests/",
+    "crates/link/tests/",
+    "engines/nats/tests/",
+];
+
+/// What the cases of all engines run over.
+struct Harness {
+    /// Its column.
+    name: &'static str,
+    /// The file that implements the hooks.
+    file: &'static str,
+    /// The type, as the implementation names it.
+    of: &'static str,
+    /// The tests of its own: parts of their paths, and of other paths.
+    tests: &'static [&'static str],
+    others: &'static [&'static str],
+}
+
+const HARNESSES: [Harness; 5] = [
+    Harness {
+        name: "one",
+        file: "crates/cluster/src/conformance/mod.rs",
+        of: "One",
+        tests: &[],
+        others: &[],
+    },
+    Harness {
+        name: "twin",
+        file: "crates/cluster/src/conformance/twins.rs",
+        of: "Twins",
+        tests: &["crates/cluster/tests/", "crates/link/tests/"],
+        others: &[],
+    },
+    Harness {
+        name: "cookie",
+        file: "crates/cluster-direct/tests/it/conformance.rs",
+        of: "Pair<IS_SECURE, IS_GUEST>",
+        tests: &["crates/cluster-direct/tests/"],
+        others: &["/tls.rs"],
+    },
+    Harness {
+        name: "TLS",
+        file: "crates/cluster-direct/tests/it/conformance.rs",
+        of: "Pair<IS_SECURE, IS_GUEST>",
+        tests: &["crates/cluster-direct/tests/it/tls.rs"],
+        others: &[],
+    },
+    Harness {
+        name: "NATS",
+        file: "engines/nats/tests/it/conformance.rs",
+        of: "Over",
+        tests: &["engines/nats/tests/"],
+        others: &[],
+    },
+];
+
+/// The texts of the files that count, by path.
+type Texts = BTreeMap<String, String>;
+
+/// How many tests a case has, by its number and its harness.
+type Counts = BTreeMap<(u32, usize), usize>;
+
+/// Writes the table.
+pub(crate) fn run() -> Result<(), Failure> {
+    let path = root().join(DOCUMENT);
+    let document = fs::read_to_string(&path)?;
+    fs::write(path, document_with(&document, &table(&texts()?)?)?)?;
+    println!("{DOCUMENT} has the table");
+    Ok(())
+}
+
+/// The document, as it should be.
+pub(crate) fn document(is: &str) -> Result<String, Failure> {
+    document_with(is, &table(&texts()?)?)
+}
+
+fn document_with(document: &str, table: &str) -> Result<String, Failure> {
+    let place = document.split_once(BEGIN);
+    let place = place.and_then(|(head, rest)| Some((head, rest.split_once(END)?.1)));
+    let (head, tail) = place.ok_or_else(|| format!("{DOCUMENT} has no {BEGIN}"))?;
+    Ok(format!("{head}{BEGIN}{table}{END}{tail}"))
+}
+
+fn texts() -> Result<Texts, Failure> {
+    let mut texts = Texts::new();
+    for path in files()? {
+        let name = path.to_string_lossy().replace('\\', "/");
+        let counts = name.ends_with(".rs") && TESTS.iter().any(|it| name.starts_with(it));
+        if counts || name.starts_with(CASES) || name == LIST {
+            texts.insert(name, fs::read_to_string(root().join(path))?);
+        }
+    }
+    Ok(texts)
+}
+
+fn table(texts: &Texts) -> Result<String, Failure> {
+    let list = texts.get(LIST).ok_or("the list of cases is not there")?;
+    let cases: BTreeMap<u32, &str> = list
+        .lines()
+        .filter(|line| !line.starts_with('#'))
+        .map(|line| {
+            let (number, title) = line.split_once(' ').ok_or(line)?;
+            Ok((number.parse().map_err(|_| line)?, title))
+        })
+        .collect::<Result<_, &str>>()
+        .map_err(|line| format!("{LIST} has no number at {line:?}"))?;
+    let counts = counts(texts)?;
+    if let Some((number, _)) = counts
+        .keys()
+        .find(|(number, _)| !cases.contains_key(number))
+    {
+        return Err(format!("a test names case {number}, which {LIST} does not have").into());
+    }
+    let mut table = "| | |".to_owned();
+    for harness in &HARNESSES {
+        let _ = write!(table, " {} |", harness.name);
+    }
+    table.push_str("\n|---|---|");
+    table.push_str(&"---|".repeat(HARNESSES.len()));
+    for (number, title) in cases {
+        let _ = write!(table, "\n| {number} | {title} |");
+        for harness in 0..HARNESSES.len() {
+            match counts.get(&(number, harness)) {
+                Some(count) => _ = write!(table, " {count} |"),
+                None => table.push_str(" |"),
+            }
+        }
+    }
+    table.push('\n');
+    Ok(table)
+}
+
+fn counts(texts: &Texts) -> Result<Counts, Failure> {
+    let mut hooks = Vec::new();
+    for harness in &HARNESSES {
+        let text = texts.get(harness.file).map(String::as_str);
+        let found = hooks_of(text.unwrap_or_default(), harness.of);
+        hooks.push(found.ok_or_else(|| format!("{} is no harness", harness.of))?);
+    }
+    let needs: BTreeMap<_, _> = (texts.iter())
+        .filter(|(path, _)| path.starts_with(CASES))
+        .flat_map(|(_, text)| needs(text))
+        .collect();
+    let mut counts = Counts::new();
+    for (path, text) in texts {
+        for (numbers, test) in tests(text) {
+            for (column, harness) in HARNESSES.iter().enumerate() {
+                let is_run = if path.starts_with(CASES) {
+                    let needs = needs
+                        .get(test)
+                        .ok_or_else(|| format!("no case is {test}"))?;
+                    needs.is_subset(&hooks[column])
+                } else {
+                    let is_in = |parts: &[&str]| parts.iter().any(|part| path.contains(part));
+                    is_in(harness.tests) && !is_in(harness.others)
+                };
+                for number in numbers.iter().filter(|_| is_run) {
+                    *counts.entry((*number, column)).or_default() += 1;
+                }
+            }
+        }
+    }
+    Ok(counts)
+}
+
+/// The tests that name cases.
+fn tests(text: &str) -> Vec<(Vec<u32>, &str)> {
+    let mut tests = Vec::new();
+    let mut numbers = Vec::new();
+    for line in text.lines().map(str::trim) {
+        if let Some(list) = line.strip_prefix("// case: ") {
+            numbers.extend(list.split(", ").filter_map(|it| it.parse::<u32>().ok()));
+        } else if let Some(name) = line.strip_prefix("fn ")
+            && !numbers.is_empty()
+        {
+            let name = name.split(['(', '<']).next().unwrap_or_default();
+            tests.push((std::mem::take(&mut numbers), name));
+        }
+    }
+    tests
+}
+
+/// The hooks that a harness has: the functions of its implementation.
+fn hooks_of<'a>(text: &'a str, of: &str) -> Option<BTreeSet<&'a str>> {
+    let (_, rest) = text.split_once(&format!(" Harness for {of} {{\n"))?;
+    let body = rest.split("\n}\n").next()?;
+    let names = body.lines().filter_map(|line| line.strip_prefix("    fn "));
+    let mut hooks: BTreeSet<_> = names.filter_map(|it| it.split('(').next()).collect();
+    // A harness of a single scheduler answers `true`, and has no other node.
+    if !body.contains("fn is_one(&self) -> bool {\n        true") {
+        hooks.insert("two");
+    }
+    Some(hooks)
+}
+
+/// The cases of a file, each with the hooks without which the case is over at once.
+fn needs(text: &str) -> Vec<(&str, BTreeSet<&'static str>)> {
+    const SIGNS: [(&str, &str); 6] = [
+        ("if harness.entries().is_none()", "entries"),
+        ("if harness.is_one() {\n        return", "two"),
+        ("if !harness.cut()", "cut"),
+        ("if !harness.disturb()", "disturb"),
+        ("if !harness.restart_far()", "restart_far"),
+        ("H::start_frail(", "start_frail"),
+    ];
+    let cases = text.split("\npub fn ").skip(1).filter_map(|case| {
+        let name = case.split("<H: Harness>()").next()?;
+        let body = case.split("\n}\n").next()?;
+        let signs = SIGNS.iter().filter(|(sign, _)| body.contains(sign));
+        Some((name, signs.map(|(_, hook)| *hook).collect()))
+    });
+    cases.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MODULE: &str = "\
+impl Harness for One {\n    fn start() -> Self {\n    }\n\n    fn is_one(&self) -> bool {\n        \
+true\n    }\n}\n
+pub fn first<H: Harness>() {\n    assert!(true);\n}\n
+pub fn second<H: Harness>() {\n    if harness.is_one() {\n        return;\n    }\n}\n
+pub fn third<H: Harness>() {\n    if !harness.cut() {\n        return;\n    }\n}\n
+        // case: 1, 7\n        #[test]\n        fn first() {\n
+        // pins: B1\n        // case: 7\n        #[test]\n        fn second() {\n
+        // case: 9\n        #[test]\n        fn third() {\n";
+
+    fn texts() -> Texts {
+        let mut texts = Texts::new();
+        let mut add = |path: &str, text: &str| texts.insert(path.to_owned(), text.to_owned());
+        add(
+            LIST,
+            "# a comment\n1 the first\n7 the second\n9 the third\n",
+        );
+        add(HARNESSES[0].file, MODULE);
+        let without = |of: &str| format!("impl Harness for {of} {{\n    fn start() {{}}\n}}\n");
+        add(HARNESSES[1].file, &without("Twins"));
+        let pair = "impl<const IS_SECURE: bool> Harness for Pair<IS_SECURE, IS_GUEST> {\n    fn cut() {}\n}\n";
+        add(HARNESSES[2].file, pair);
+        add(HARNESSES[4].file, &without("Over"));
+        add(
+            "crates/cluster-direct/tests/it/tls.rs",
+            "// case: 9\n#[test]\nfn own() {\n",
+        );
+        texts
+    }
+
+    #[test]
+    fn a_case_counts_where_its_hooks_are() {
+        let table = table(&texts()).unwrap();
+        let rows: Vec<_> = table.lines().skip(2).collect();
+        assert_eq!(
+            rows,
+            [
+                "| 1 | the first | 1 | 1 | 1 | 1 | 1 |",
+                "| 7 | the second | 1 | 2 | 2 | 2 | 2 |",
+                "| 9 | the third | | | 1 | 2 | |",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_number_that_is_in_no_list_is_an_error() {
+        let mut texts = texts();
+        texts.insert(LIST.to_owned(), "1 the first\n7 the second\n".to_owned());
+        let error = table(&texts).unwrap_err().to_string();
+        assert!(error.contains("case 9"), "{error}");
+    }
+
+    #[test]
+    fn the_table_takes_the_place_of_the_last() {
+        let with = |table: &str| format!("# A\n{BEGIN}{table}{END}\nrest\n");
+        let written = document_with(&with("| old |\n"), "| new |\n").unwrap();
+        assert_eq!(written, with("| new |\n"));
+        assert!(document_with("# A\n", "").is_err());
+    }
+
+    #[test]
+    fn each_harness_runs_the_cases() {
+        for harness in &HARNESSES {
+            let text = fs::read_to_string(root().join(harness.file)).unwrap();
+            assert!(hooks_of(&text, harness.of).is_some(), "{}", harness.name);
+        }
+        let twins = fs::read_to_string(root().join(HARNESSES[1].file)).unwrap();
+        let hooks = hooks_of(&twins, "Twins").unwrap();
+        assert!(
+            ["two", "cut", "disturb", "start_frail"]
+                .iter()
+                .all(|it| hooks.contains(it))
+        );
+    }
+}
