@@ -32,7 +32,7 @@ struct Ends {
     undelivered: u64,
 }
 
-/// All that was said, and what is wrong with it.
+/// The words of all nodes, and the faults among these.
 #[derive(Debug, Default)]
 pub(crate) struct Account {
     /// By the sender's run, and the PID of the receiver.
@@ -54,7 +54,7 @@ pub struct Tally {
     pub lost: u64,
     /// Ended sessions.
     pub ends: u64,
-    /// Monitors, each of which was told once.
+    /// Monitors: each was told once.
     pub monitors: u64,
     /// Events of the plan.
     pub events: u64,
@@ -81,7 +81,7 @@ impl fmt::Display for Tally {
 }
 
 impl Account {
-    /// A fault that a node has found itself, or that has no place here.
+    /// Notes a fault that a node has found itself.
     pub(crate) fn fault(&mut self, what: impl Into<String>) {
         if self.faults.len() < 20 {
             self.faults.push(what.into());
@@ -114,7 +114,7 @@ impl Account {
         ends.undelivered += undelivered;
     }
 
-    /// The watcher of a node has set up so many monitors, and so many were told.
+    /// The watcher of a node has set up `set` monitors, and `told` notices have come.
     pub(crate) fn monitors(&mut self, set: u64, told: u64) {
         self.monitors[0] += set;
         self.monitors[1] += told;

@@ -15,10 +15,10 @@ const LONGEST: usize = 65_536;
 /// How often the thread looks at the clock.
 const TICK: Duration = Duration::from_millis(1);
 
-/// The most clients. Those that come later are not heard.
+/// The most clients. Later clients are not heard.
 const CLIENTS: usize = 1024;
 
-/// The most datagrams that are under way. More are lost.
+/// The most datagrams under way. More are lost.
 const UNDER_WAY: usize = 1 << 14;
 
 /// Passes datagrams on, with faults: lost, repeated, late (and so out of order), held. Dropping it
@@ -103,7 +103,7 @@ impl Drop for Datagrams {
     }
 }
 
-/// Where a datagram leaves, and to whom it goes.
+/// The client of a datagram, and the way.
 #[derive(Clone, Copy)]
 struct Hop {
     client: SocketAddr,
@@ -201,14 +201,14 @@ impl Passing {
         }
     }
 
-    /// Sends what is due.
+    /// Sends the datagrams of this moment.
     fn give(&mut self) {
         while let Some(entry) = self.late.first_entry() {
             if entry.key().0 > Instant::now() {
                 return;
             }
             let (hop, bytes) = entry.remove();
-            // A refused datagram is a lost one.
+            // A refused datagram is lost.
             match hop.way {
                 Way::There => _ = self.backs.get(&hop.client).map(|back| back.send(&bytes)),
                 Way::Back => _ = self.front.send_to(&bytes, hop.client),
@@ -247,7 +247,7 @@ mod tests {
         };
         proxy.faults(Way::There, faults(1000, 0));
         client.send(&[3]).unwrap();
-        // The answer comes behind what is lost.
+        // The answer comes behind the lost datagram.
         server.send_to(&[4], from).unwrap();
         assert_eq!((client.recv(&mut buffer).unwrap(), buffer[0]), (1, 4));
         proxy.faults(Way::There, faults(0, 1000));

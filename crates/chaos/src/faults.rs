@@ -21,7 +21,7 @@ impl Way {
     }
 }
 
-/// Faults of what passes one way. By default there is none.
+/// Faults of a way. By default all bytes pass at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Faults {
     /// How long bytes are under way at least.
@@ -47,7 +47,7 @@ impl Faults {
         self.delay + self.jitter.mul_f64(random.f64())
     }
 
-    /// The time that so many bytes take.
+    /// The time of so many bytes.
     pub(crate) fn takes(&self, bytes: usize) -> Duration {
         let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
         self.rate.map_or(Duration::ZERO, |rate| {

@@ -1,4 +1,4 @@
-//! A node as a program of its own: it sends, receives, watches, and says all of it.
+//! A node as a program of its own, which sends, receives, watches, and says so.
 
 use ganger_cluster::{Cluster, Engine, NodeChange, Settings};
 use ganger_proc_api::{
@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// What the environment of a node's program has.
+/// The variables of a node's environment.
 pub(crate) const NAME: &str = "GANGER_CHAOS_NODE";
 pub(crate) const PEERS: &str = "GANGER_CHAOS_PEERS";
 pub(crate) const SEEDS: &str = "GANGER_CHAOS_SEEDS";
@@ -31,7 +31,7 @@ pub(crate) const MARK: &str = "@chaos ";
 /// The processes of a node that end again and again.
 const TARGETS: usize = 4;
 
-/// The most monitors that are open.
+/// The most open monitors.
 const MONITORS: u64 = 5_000;
 
 /// How long a node waits for its monitors at the end.
@@ -80,7 +80,7 @@ macro_rules! say {
     ($($text:tt)*) => { println!("{MARK}{}", format_args!($($text)*)) };
 }
 
-/// What the threads of a node share.
+/// The state that the threads of a node share.
 struct Shared {
     scheduler: Scheduler,
     cluster: Cluster,
@@ -268,7 +268,7 @@ impl Shared {
         (self.cluster).watch_nodes(watcher.address().recipient());
     }
 
-    /// Monitors each PID that it gets.
+    /// Monitors each process whose PID comes.
     fn watcher(self: &Arc<Self>) -> ProcessHandle {
         let shared = Arc::clone(self);
         let watcher = process_fn(move |ctx, events, _| {

@@ -1,4 +1,4 @@
-//! What happens in a run, drawn from a seed.
+//! The events of a run, drawn from a seed.
 
 use crate::faults::{Faults, Way};
 use fastrand::Rng;
@@ -17,21 +17,21 @@ pub enum Action {
     Cut(usize),
     /// Breaks the next connection after so many bytes.
     CutAfter(usize, usize),
-    /// Resets them.
+    /// Resets all connections of a node's proxy.
     Reset(usize),
-    /// Ends one way of them.
+    /// Ends a way of all connections.
     HalfClose(usize, Way),
     /// Flips a bit.
     Flip(usize, Way),
     /// Refuses new connections, and ends the others.
     Refuse(usize),
-    /// Stops a node's program (`SIGSTOP`), and lets it go on after this time.
+    /// Stops a node's program (`SIGSTOP`), and lets the program go on after this time.
     Stop(usize, Duration),
-    /// Kills a node's program (`SIGKILL`), and starts it again after this time.
+    /// Kills a node's program (`SIGKILL`), and starts the program again after this time.
     Kill(usize, Duration),
-    /// Stops the broker, if there is one.
+    /// Stops the broker, if the run has a broker, and lets the broker go on after this time.
     StopBroker(Duration),
-    /// Kills the broker, if there is one, and starts it again after this time.
+    /// Kills the broker, if the run has a broker, and starts the broker again after this time.
     KillBroker(Duration),
 }
 

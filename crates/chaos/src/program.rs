@@ -15,7 +15,7 @@ pub(crate) type Said = (usize, u64, Option<String>);
 /// Where the lines go.
 pub(crate) type Lines = Sender<Said>;
 
-/// What a program is told at its start.
+/// The settings of a program's start.
 pub(crate) struct Start<'a> {
     pub(crate) program: &'a Path,
     pub(crate) args: &'a [String],

@@ -43,7 +43,7 @@ struct State {
     faults: [Faults; 2],
     /// Bits to be flipped.
     flips: [u32; 2],
-    /// Bytes until the connection breaks, in the middle of whatever is sent.
+    /// Bytes until the connection breaks, perhaps within a frame.
     left: Option<usize>,
     open: Vec<[TcpStream; 2]>,
     broken: usize,
@@ -160,7 +160,7 @@ impl Proxy {
         });
     }
 
-    /// Ends one way of all connections. The other goes on.
+    /// Ends a way of all connections. The other way goes on.
     pub fn half_close(&self, way: Way) {
         let mut state = self.shared.state();
         state.broken += 1;
@@ -254,7 +254,7 @@ fn begin<'scope>(
         if state.is_over {
             return Ok(());
         }
-        // Those that have ended by themselves are known by a peer that is gone.
+        // Connections that have ended by themselves have no peer any more.
         state.open.retain(|[client, _]| client.peer_addr().is_ok());
         state.open.push(both);
     }
@@ -267,7 +267,7 @@ fn begin<'scope>(
     Ok(())
 }
 
-/// Bytes that are due.
+/// Bytes, and the time when the writer writes the bytes.
 struct Piece {
     bytes: Vec<u8>,
     due: Instant,
@@ -282,7 +282,7 @@ fn read(mut from: TcpStream, way: Way, shared: &Shared, pieces: &SyncSender<Piec
         let Ok(length @ 1..) = from.read(&mut buffer) else {
             break;
         };
-        // The way may hold what has come meanwhile.
+        // The way may hold bytes from now on.
         let mut state = shared.until_passing(way);
         let mut bytes = buffer[..length].to_vec();
         let mut is_last = false;

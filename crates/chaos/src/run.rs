@@ -30,7 +30,7 @@ pub trait Broker {
     fn pause(&mut self, is_paused: bool);
 }
 
-/// What is behind the proxies.
+/// The side behind the proxies.
 pub enum Front {
     /// A proxy in front of each node.
     Nodes,
@@ -38,7 +38,7 @@ pub enum Front {
     Broker(Box<dyn Broker>),
 }
 
-/// What a run needs.
+/// The settings of a run.
 pub struct Setup {
     /// The program that calls [`node`](crate::node()).
     pub program: PathBuf,
@@ -46,15 +46,15 @@ pub struct Setup {
     pub args: Vec<String>,
     /// How many nodes; two at least.
     pub nodes: usize,
-    /// What is behind the proxies.
+    /// The side behind the proxies.
     pub front: Front,
     /// A text for each node.
     pub extra: String,
-    /// After which time sessions end.
+    /// The time after which sessions end.
     pub dead: Duration,
-    /// How long events happen.
+    /// The length of the plan.
     pub time: Duration,
-    /// What the plan is drawn from.
+    /// The seed of the plan.
     pub seed: u64,
 }
 
@@ -99,13 +99,13 @@ struct Node {
     state: State,
     /// How many times the program was started.
     starts: u64,
-    /// Whether the program has said that it is there.
+    /// Whether the program has said its first line.
     is_up: bool,
     /// The last stage at the end that the program has done.
     stage: String,
 }
 
-/// What happens later.
+/// An event of a later time.
 #[derive(Debug, Clone, Copy)]
 enum Later {
     GoOn(usize, u64),
@@ -121,8 +121,8 @@ struct Controller {
     later: Vec<(Instant, Later)>,
     broker: State,
     account: Account,
-    /// What senders say at the end, settled when all has been said: sender, receiver's run, its
-    /// PID, how many.
+    /// The counts of the senders, settled behind the last line: sender, receiver's run, its PID,
+    /// messages.
     sent: Vec<(Run, Run, u64, u64)>,
     shown: VecDeque<String>,
     begin: Instant,
@@ -196,7 +196,7 @@ impl Controller {
         self.is_over = true;
         for node in &mut self.nodes {
             if let Some(mut program) = node.program.take() {
-                // Its stage shows that the program lives.
+                // The stage of the node shows that the program lives.
                 let _ended = program.tell("quit");
                 program.wait();
             }
@@ -366,7 +366,7 @@ impl Controller {
         self.note("all is mended");
         for node in &self.nodes {
             node.proxy.calm();
-            // What has vanished may have left half of a frame: the next connection is whole.
+            // Vanished bytes may have left half of a frame: the next connection is whole.
             node.proxy.cut();
         }
         self.later.sort_by_key(|(at, _)| *at);
@@ -405,7 +405,7 @@ impl Controller {
     fn stage(&mut self, command: &str, answer: &str) {
         self.note(command);
         let end = Instant::now() + PATIENCE;
-        // A program that was started just now says first who it is.
+        // A program that was started just now says its run first.
         while self.nodes.iter().any(|node| !node.is_up) {
             self.listen_once(end, command);
         }

@@ -40,7 +40,7 @@ pub(super) fn check(source: &Source, findings: &mut Vec<Finding>) {
     // crates.
     if source
         .product_crate()
-        .is_none_or(|name| ["ganger", "soak", "soak-sched", "top"].contains(&name))
+        .is_none_or(|name| ["chaos", "ganger", "soak", "soak-sched", "top"].contains(&name))
     {
         return;
     }

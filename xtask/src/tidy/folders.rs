@@ -189,7 +189,7 @@ const WAIT: [&str; 3] = ["block watch", "until waiter", "queue wake_list"];
 
 const XTASK: [&str; 7] = [
     "totals root",
-    "cargo metrics program",
+    "cargo conformance metrics program",
     "cluster_keys instructions loom packed readme soak tidy wordfreq",
     "alone bench book clippy mutants sanitize",
     "engines features fuzz",
