@@ -465,21 +465,25 @@ macro_rules! cases {
             $crate::conformance::references_cross_inside_of_messages::<$harness>();
         }
         // pins: B30
+        // case: 45
         #[test]
         fn a_far_function_answers() {
             $crate::conformance::a_far_function_answers::<$harness>();
         }
         // pins: B30
+        // case: 45
         #[test]
         fn a_far_function_that_does_not_answer_says_why() {
             $crate::conformance::a_far_function_that_does_not_answer_says_why::<$harness>();
         }
         // pins: B30
+        // case: 45
         #[test]
         fn a_far_function_sees_that_its_caller_has_left() {
             $crate::conformance::a_far_function_sees_that_its_caller_has_left::<$harness>();
         }
         // pins: B26
+        // case: 20
         #[test]
         fn a_process_started_elsewhere_is_monitored_from_its_first_moment() {
             $crate::conformance::a_process_started_elsewhere_is_monitored_from_its_first_moment::<
@@ -487,11 +491,13 @@ macro_rules! cases {
             >();
         }
         // pins: B26
+        // case: 21
         #[test]
         fn a_start_elsewhere_that_fails_says_why() {
             $crate::conformance::a_start_elsewhere_that_fails_says_why::<$harness>();
         }
         // pins: B29
+        // case: 20
         #[test]
         fn a_process_started_elsewhere_is_linked_from_its_first_moment() {
             $crate::conformance::a_process_started_elsewhere_is_linked_from_its_first_moment::<
@@ -499,11 +505,13 @@ macro_rules! cases {
             >();
         }
         // pins: B29
+        // case: 20
         #[test]
         fn a_linked_process_ends_with_an_asker_that_ends_early() {
             $crate::conformance::a_linked_process_ends_with_an_asker_that_ends_early::<$harness>();
         }
         // pins: B29
+        // case: 21
         #[test]
         fn a_link_of_a_start_elsewhere_ends_with_the_connection() {
             $crate::conformance::a_link_of_a_start_elsewhere_ends_with_the_connection::<$harness>();
