@@ -4,7 +4,7 @@ use super::Finding;
 use super::source::Source;
 
 /// The folders in `crates`, each with the folders that the crate or its tests may use.
-const LAYERS: [(&str, &[&str]); 28] = [
+const LAYERS: [(&str, &[&str]); 29] = [
     ("soak", &[]),
     ("sync", &[]),
     ("deque", &["sync", "soak"]),

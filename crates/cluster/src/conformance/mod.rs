@@ -97,7 +97,7 @@ pub trait Harness: Sized + Sync {
 
     /// As [`start`](Self::start), with sessions that end after this time, and with the hooks
     /// [`pause_far`](Self::pause_far), [`cut_way`](Self::cut_way) and
-    /// [`throttle`](Self::throttle). `None`: it can't.
+    /// [`throttle`](Self::throttle). `None`: the harness can't.
     fn start_frail(_dead: Duration) -> Option<Self> {
         None
     }
@@ -112,7 +112,7 @@ pub trait Harness: Sized + Sync {
     fn throttle(&self, _bytes: u64) {}
 
     /// The entries of all tables between both nodes, and the messages that wait there: those of
-    /// the near node, and of the far. `None`: there are none.
+    /// the near node, and of the far. `None`: the harness has no tables.
     fn entries(&self) -> Option<[usize; 2]> {
         None
     }

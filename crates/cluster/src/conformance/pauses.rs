@@ -66,7 +66,7 @@ pub fn a_long_pause_is_told_to_both<H: Harness>() {
     });
 }
 
-/// What the near node sends vanishes, while the far node is heard.
+/// Frames of the near node vanish, while the far node is heard.
 pub fn a_cut_of_one_way_is_told_to_both<H: Harness>() {
     let Some(harness) = H::start_frail(dead()) else {
         return;

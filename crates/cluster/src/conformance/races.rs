@@ -1,4 +1,4 @@
-//! Ends beside requests: whichever comes first, there is one notice.
+//! Ends beside requests: a single notice, in either order.
 
 use super::ends::arrived;
 use super::parts::Strings;
@@ -38,7 +38,7 @@ pub fn a_monitor_taken_back_beside_the_end_is_told_at_most_once<H: Harness>() {
         beside(&harness, order(round), end, take_back);
         drop(target.wait());
         arrived(&harness);
-        // What has come is shown by now.
+        // The watcher has shown all notices by now.
         watcher.done(|_, _| Ok(()));
         let notices = watcher.exits();
         assert!(notices.len() <= 1, "{notices:?}");

@@ -1,4 +1,4 @@
-//! The end of a node beside a peer that does not help, and what an end leaves.
+//! The end of a node beside a peer that takes nothing, and tables after ends.
 
 use super::ends::arrived;
 use super::parts::Strings;
@@ -28,7 +28,7 @@ pub fn a_stop_ends_in_time_though_the_peer_takes_nothing<H: Harness>() {
     harness.pause_far(false);
     loop {
         match far.next() {
-            // Those of the messages that were under way.
+            // Messages that were under way.
             super::parts::Seen::Message(message) => assert_eq!(message.topic, "bytes"),
             super::parts::Seen::Exit(pid, tag, cause) => {
                 assert_eq!((pid, tag), (near_pid, 7));

@@ -369,7 +369,7 @@ impl State {
         self.is_closed
     }
 
-    /// The entries of all tables, and what waits beside the session.
+    /// The entries of all tables, and the messages beside the session.
     pub(crate) fn open_entries(&self) -> usize {
         let large = self.streams.iter().map(Streams::len).sum::<usize>();
         let owed = self.owed.iter().map(VecDeque::len).sum::<usize>();
@@ -455,7 +455,7 @@ impl State {
 
     /// Moves what waits beside the session into its queue.
     fn feed(&mut self, places: Places, now: Instant) {
-        // What waited for an ended session is not of the next.
+        // Chunks and requests of an ended session are not of the next.
         self.collect();
         for lane in Lane::ALL {
             while let Some(request) = self.owed[lane.index()].pop_front() {

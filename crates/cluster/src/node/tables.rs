@@ -16,7 +16,7 @@ const LEAST: usize = 64;
 #[derive(Default)]
 pub(crate) struct Watches {
     last: u64,
-    /// How many entries the last sweep has left.
+    /// The number of entries behind the last sweep.
     kept: usize,
     by_number: HashMap<u64, (Pid, Box<dyn ExitAction>)>,
     by_key: HashMap<(Pid, ExitKey), Vec<u64>>,

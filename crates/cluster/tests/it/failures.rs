@@ -253,7 +253,7 @@ fn restart() -> Seen {
     assert_eq!(undelivered, 10);
     two.near.up();
     heir.up();
-    // What was sent to the first reaches no process of the second.
+    // Messages to the first reach no process of the second.
     two.near.send(pid, 10..20);
     let (witness, witnessed) = heir.receiver();
     two.near.send(witness, 0..1);
