@@ -15,9 +15,10 @@ mod wire;
 pub use engine::{Engine, EngineError, EngineSink};
 pub use id::{Half, Halves, Incarnation, Lane, MAX_NAME, NameError, NodeId};
 pub use node::{
-    Builder, Cluster, FarSpawn, FencingToken, Foreign, FunctionRefused, JoinError, LockLost,
-    MAX_MESSAGE, NameLost, NoStore, NodeChange, Owner, PeerLook, Place, Registrar, StoreSource,
-    StrongError, StrongLock, StrongNames, TypeTaken, Types,
+    Builder, Cluster, ClusterNameError, ClusterNameErrorKind, FarSpawn, FencingToken, Foreign,
+    FunctionRefused, JoinError, LockLost, MAX_MESSAGE, NameLost, NameRevoked, NoStore, NodeChange,
+    Owner, PeerLook, Place, Registrar, StoreSource, StrongError, StrongLock, StrongNames,
+    TypeTaken, Types,
 };
 pub use session::{
     End, Event, Identity, NoProof, Proof, Refusal, SendError, Session, Settings, State, Stats,

@@ -8,24 +8,34 @@
 //! A scope lives while it is in use: by values, or by exit actions, which keep it by a [`Hold`].
 //! When the last entry of a process goes, the hold is released: the exit action then keeps nothing.
 //!
+//! The groups of a cluster are scopes with a [carrier](GroupCarrier). Each node alone says which of
+//! its processes are members; the carrier tells the other nodes, and enters their members here.
+//!
 //! No message is sent under the lock. A change goes into the outboxes of its monitors under the
 //! lock. Afterwards, one thread at a time empties an outbox, so changes arrive in their order.
 
+mod carried;
+mod carrier;
+mod join_error;
 mod monitors;
 mod outbox;
 mod scope;
+mod snapshot;
 
-use ganger_proc_api::{Pid, SendErrorKind};
+pub use carried::{CarriedScopes, arrived};
+pub use carrier::{GroupCarrier, MAX_JOINS, MAX_NAME, MAX_TARGETS};
+use ganger_proc_api::{Message, NodeName, Pid, SendError, SendErrorKind};
 use ganger_sched::internal::HandleInternals as _;
 use ganger_sched::internal::HashKey;
 use ganger_sched::{Address, Handle, Recipient};
 use ganger_sync::sync::{Mutex, lock};
+pub use join_error::{JoinError, JoinErrorKind};
 pub use monitors::GroupMonitor;
 use monitors::{EndMonitor, Place};
 use outbox::Outbox;
 pub use outbox::{GroupChange, GroupNotice};
-pub use scope::JoinError;
 use scope::{Hold, Members, Monitor, Scope, Scopes};
+use snapshot::{Member, Snapshot, mixed};
 use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Weak};
@@ -65,35 +75,39 @@ pub struct Group {
 pub type AllMembers = Vec<(Arc<str>, Vec<Pid>)>;
 
 /// The outcome of a broadcast: the numbers of members that have taken the message, were full, were
-/// gone, or take messages of another type.
+/// gone, or take messages of another type. Members of other nodes count together: as taken when the
+/// message is on its way to their node. There a full member gets nothing, as within a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Delivered {
-    /// The members with the message in their mailboxes.
+    /// The members with the message in their mailboxes, or on its way to their node.
     pub taken: usize,
-    /// The members without room.
+    /// The members without room, or without room on the way to their node.
     pub full: usize,
-    /// The members that have ended.
+    /// The members that have ended, or whose node is not connected.
     pub gone: usize,
-    /// The members that take only messages of another type.
+    /// The members that take only messages of another type, or whose node can't be sent the type.
     pub mistaken: usize,
 }
 
 /// The choice of a member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GroupRouting {
-    /// The next member, in the order of joining.
+    /// The next member, in the order of joining. In a group of a cluster the next member of this
+    /// node, and one of another node only where this node has none.
     RoundRobin,
     /// The member that this key leads to. When a member leaves, only its own keys lead to another
     /// member. When a member joins as the `n`-th, a share of 1/n of the keys leads to it, and the
     /// rest of the keys stays.
     ///
     /// The member of a key differs from scope to scope, and from group to group: strangers can't
-    /// choose keys that all meet at the same member.
+    /// choose keys that all meet at the same member. All nodes of a cluster which know the same
+    /// members choose the same member.
     Key(u64),
 }
 
 impl GroupRouting {
-    /// Picks the member that this key [leads to](Self::Key).
+    /// Picks the member that this key [leads to](Self::Key). The hash of a value may differ between
+    /// programs of two compilers: nodes of both agree on a [`Key`](Self::Key) with a number alone.
     pub fn key(key: impl Hash) -> Self {
         // Without a secret: the group hashes the key again, with the secret of its scope.
         let mut hasher = DefaultHasher::new();
@@ -103,20 +117,30 @@ impl GroupRouting {
 }
 
 impl Groups {
-    /// Gives the scope with this name in a scheduler.
+    /// Gives the scope with this name in a scheduler. Other nodes know nothing of it.
     #[must_use]
     pub fn of(scheduler: &Handle, scope: &str) -> Self {
         let scopes = scheduler.extension(|_| Scopes::default());
+        Self::found(&scopes, scheduler.node_name(), scope, None)
+    }
+
+    fn found(
+        scopes: &Arc<Scopes>,
+        node: Option<NodeName>,
+        scope: &str,
+        carrier: Option<&Arc<dyn GroupCarrier>>,
+    ) -> Self {
         let mut all = lock(&scopes.0);
         if let Some(scope) = all.get(scope).and_then(Weak::upgrade) {
             return Self { scope };
         }
-        let name: Box<str> = scope.into();
+        let name: Arc<str> = scope.into();
         let made = Arc::new(Scope {
-            name: name.clone(),
-            scopes: Arc::downgrade(&scopes),
+            name: Arc::clone(&name),
+            scopes: Arc::downgrade(scopes),
             key: HashKey::random(),
-            node: scheduler.node_name(),
+            node,
+            carrier: carrier.cloned(),
             inner: Mutex::default(),
         });
         all.insert(name, Arc::downgrade(&made));
@@ -175,12 +199,13 @@ impl Group {
     /// groups that it has joined by its own calls.
     ///
     /// # Errors
-    /// [`JoinError`] when the process has ended.
+    /// [`JoinError`] when the process has ended. In a group of a cluster also when the process is
+    /// of another node, a name is too long, or this node has too many members.
     pub fn join<M>(&self, process: impl AsRef<Address<M>>) -> Result<(), JoinError> {
         self.scope.join(&self.name, process.as_ref().untyped())
     }
 
-    /// Has a process leave once. Returns whether it was in the group.
+    /// Has a process of this node leave once. Returns whether it was in the group.
     pub fn leave(&self, process: Pid) -> bool {
         self.scope.leave(&self.name, process)
     }
@@ -192,6 +217,14 @@ impl Group {
         let inner = lock(&self.scope.inner);
         let members = inner.groups.get(&self.name);
         members.map_or_else(Vec::new, Members::pids)
+    }
+
+    /// The [members](Self::members) that are processes of this node.
+    #[must_use]
+    pub fn local_members(&self) -> Vec<Pid> {
+        let mut members = self.members();
+        members.retain(|pid| pid.node().is_none());
+        members
     }
 
     /// Gives the present members, and reports every later change: no change is lost in between, and
@@ -237,18 +270,33 @@ impl Group {
         (members, monitor)
     }
 
-    /// Sends the message to each member once. Members that join meanwhile do not get it.
+    /// Sends the message to each member once. Members that join meanwhile do not get it. The
+    /// members of another node in a group of a cluster get it by a single message to their node.
     pub fn broadcast<M: Clone + Send + 'static>(&self, message: &M) -> Delivered {
+        let members = self.snapshot();
         let mut delivered = Delivered::default();
-        for member in self.snapshot().iter() {
-            match member.send_value(message.clone()) {
-                Ok(()) => delivered.taken += 1,
-                Err(error) if error.kind == SendErrorKind::Full => delivered.full += 1,
-                Err(error) if matches!(error.kind, SendErrorKind::WrongType(_)) => {
-                    delivered.mistaken += 1;
-                }
-                Err(_) => delivered.gone += 1,
+        for member in members.here() {
+            delivered.count(1, member.process.send_value(message.clone()));
+        }
+        if let Some(carrier) = &self.scope.carrier {
+            let nodes = members
+                .elsewhere()
+                .chunk_by(|it, next| it.node == next.node);
+            for part in nodes.flat_map(|node| node.chunks(MAX_TARGETS)) {
+                let targets: Vec<_> = part.iter().map(|it| it.process.pid()).collect();
+                let sent = carrier.broadcast(&targets, Message::of(message.clone()));
+                delivered.count_of(part.len(), sent);
             }
+        }
+        delivered
+    }
+
+    /// As [`broadcast`](Self::broadcast), to the members of this node alone.
+    pub fn broadcast_local<M: Clone + Send + 'static>(&self, message: &M) -> Delivered {
+        let mut delivered = Delivered::default();
+        let members = self.snapshot();
+        for member in members.here().iter().filter(|it| it.node.is_none()) {
+            delivered.count(1, member.process.send_value(message.clone()));
         }
         delivered
     }
@@ -259,35 +307,49 @@ impl Group {
     #[must_use]
     pub fn pick(&self, pick: GroupRouting) -> Option<Address> {
         let members = self.snapshot();
-        match pick {
+        let member = match pick {
             GroupRouting::RoundRobin => {
                 let turn = self.scope.next_turn(&self.name);
-                members.get(turn.checked_rem(members.len())?).cloned()
+                let among = match members.here() {
+                    [] => members.elsewhere(),
+                    here => here,
+                };
+                among.get(turn.checked_rem(among.len())?)
             }
             // The highest of all pairs: the keys of all other members stay. (Rendezvous hashing)
             GroupRouting::Key(key) => {
-                let key = self.scope.key.hash((&*self.name, key));
-                let score = |it: &&Address| mixed(key ^ mixed(it.pid().id()));
-                members.iter().max_by_key(score).cloned()
+                let key = self.scope.key_of(&self.name, key);
+                let score = |it: &&Member| mixed(key ^ it.identity);
+                members.all().iter().max_by_key(score)
             }
-        }
+        };
+        member.map(|it| it.process.clone())
     }
 
-    fn snapshot(&self) -> Arc<[Address]> {
+    fn snapshot(&self) -> Arc<Snapshot> {
         let mut inner = lock(&self.scope.inner);
         match inner.groups.get_mut(&self.name) {
-            Some(members) => members.snapshot(),
-            None => Arc::from([]),
+            Some(members) => members.snapshot(self.scope.carried_from()),
+            None => Arc::default(),
         }
     }
 }
 
-/// The bits of a number, mixed. The key is secret, so this need not be. (SplitMix64)
-fn mixed(number: u64) -> u64 {
-    let z = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
+impl Delivered {
+    fn count(&mut self, members: usize, sent: Result<(), SendError>) {
+        self.count_of(members, sent.map_err(|error| error.kind));
+    }
+
+    fn count_of(&mut self, members: usize, sent: Result<(), SendErrorKind>) {
+        *match sent {
+            Ok(()) => &mut self.taken,
+            Err(SendErrorKind::Full) => &mut self.full,
+            Err(
+                SendErrorKind::WrongType(_) | SendErrorKind::NoCodec(_) | SendErrorKind::TooLarge,
+            ) => &mut self.mistaken,
+            Err(_) => &mut self.gone,
+        } += members;
+    }
 }
 
 impl fmt::Debug for Groups {

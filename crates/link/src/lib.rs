@@ -14,6 +14,13 @@ mod shrink;
 mod target;
 mod watch;
 
+/// The carrier of groups between nodes, for crates that connect nodes.
+pub mod carrier {
+    pub use crate::groups::{
+        CarriedScopes, GroupCarrier, MAX_JOINS, MAX_NAME, MAX_TARGETS, arrived,
+    };
+}
+
 pub use context::{LinkContext, LinkSpawner};
 pub use dead_letters::DeadLetterLog;
 pub use end::End;
@@ -23,7 +30,7 @@ pub use functions::{
 };
 pub use groups::{
     AllMembers, Delivered, Group, GroupChange, GroupMonitor, GroupNotice, GroupRouting, Groups,
-    JoinError,
+    JoinError, JoinErrorKind,
 };
 pub use links::{RemoteLinks, links_of};
 pub use lookup::{ByNameError, ByNameErrorKind, LookupError, Registry};

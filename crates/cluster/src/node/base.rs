@@ -1,6 +1,7 @@
 //! What all links of a node share.
 
 use super::changes::Watchers;
+use super::directory::Directory;
 use super::helpers::Helpers;
 use super::kinds::Kinds;
 use super::strong::StrongNames;
@@ -33,6 +34,7 @@ pub(crate) struct Base {
     pub(crate) helpers: Helpers,
     /// Set with the store.
     pub(crate) strong: OnceLock<StrongNames>,
+    pub(crate) directory: Arc<Directory>,
 }
 
 impl Base {

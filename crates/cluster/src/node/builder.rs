@@ -5,6 +5,7 @@ use super::changes::Watchers;
 use super::cluster::Cluster;
 use super::cookie::Cookie;
 use super::core::Core;
+use super::directory::{Directory, Ways};
 use super::gateway::Gateway;
 use super::helpers::Helpers;
 use super::kinds::Kinds;
@@ -237,6 +238,7 @@ impl Builder {
         }
         let mut identity = Identity::new(id.clone(), self.cluster);
         identity.proof = self.proof;
+        let directory = Arc::new(Directory::new(node, identity.proof.key()));
         let core = Arc::new(Core::new(Base {
             scheduler: scheduler.downgrade(),
             node,
@@ -251,8 +253,11 @@ impl Builder {
             dropped: AtomicU64::new(0),
             helpers: Helpers::default(),
             strong: OnceLock::new(),
+            directory,
         }));
         let gateway = Arc::new(Gateway(Arc::clone(&core)));
+        let ways = Arc::clone(&gateway) as Arc<dyn Ways>;
+        core.base.directory.connect(Arc::downgrade(&ways));
         let remote = Arc::clone(&gateway);
         scheduler
             .set_remote(remote)

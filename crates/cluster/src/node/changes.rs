@@ -75,6 +75,7 @@ impl Watchers {
             incarnation: *incarnation,
         });
         if snapshot.all(|change| watcher.send_system(change).is_ok()) {
+            state.watchers.retain(|it| !it.is_closed());
             state.watchers.push(watcher);
         }
     }

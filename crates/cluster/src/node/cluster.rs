@@ -2,7 +2,9 @@
 
 use super::changes::NodeChange;
 use super::core::Core;
+use super::directory::Directory;
 use super::look::PeerLook;
+use super::names::{ClusterNameError, NameRevoked};
 use super::questions::whereis;
 use super::spawns::FarSpawn;
 use super::strong::{NoStore, StrongNames};
@@ -10,9 +12,10 @@ use super::warden::Leaving;
 use crate::id::{Incarnation, NodeId};
 use crate::session::Stats;
 use crate::store::Store;
+use ganger_link::Groups;
 use ganger_proc_api::{NodeName, Payload, Pid};
 use ganger_sched::internal::HandleInternals as _;
-use ganger_sched::{Call, Handle, Recipient};
+use ganger_sched::{Address, Call, Handle, Recipient};
 use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
@@ -148,6 +151,74 @@ impl Cluster {
     /// [`NoStore`]: the node has no store, and nothing else can promise a single owner.
     pub fn strong_names(&self) -> Result<StrongNames, NoStore> {
         self.core.base.strong.get().cloned().ok_or(NoStore)
+    }
+
+    /// The groups of a scope of the cluster. A process of any node that is connected may be a
+    /// member of them; each is entered by its own node. The scope knows nothing of [`Groups::of`]
+    /// with the same name.
+    ///
+    /// ```no_run
+    /// # use ganger_cluster::Cluster;
+    /// # use ganger_proc_api::BoxError;
+    /// # use ganger_sched::Address;
+    /// # fn greet(node: &Cluster, guest: &Address<String>) -> Result<(), BoxError> {
+    /// let lobby = node.groups("chat").group("lobby");
+    /// lobby.join(guest)?;
+    /// let delivered = lobby.broadcast(&"hello".to_owned()); // one message for each other node
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn groups(&self, scope: &str) -> Groups {
+        Directory::groups(&self.core.base.directory, scope)
+    }
+
+    /// Gives a process of this node a name in the cluster. All nodes find it by the name, with
+    /// `whereis`, `lookup` and calls that take a name, where they have no process of their own with
+    /// the name. The process has the name until it ends.
+    ///
+    /// Nodes that are not connected may give the same name. When they meet, the older entry wins,
+    /// by the clocks of the nodes, and both nodes log it. The process that loses the name is told
+    /// by its recipient, and lives on.
+    ///
+    /// ```no_run
+    /// # use ganger_cluster::{Cluster, NameRevoked};
+    /// # use ganger_link::Registry;
+    /// # use ganger_proc_api::BoxError;
+    /// # use ganger_sched::{Address, Handle};
+    /// # enum Cart { Add(u64), Lost(NameRevoked) }
+    /// # impl From<NameRevoked> for Cart { fn from(it: NameRevoked) -> Self { Self::Lost(it) } }
+    /// # fn name(node: &Cluster, cart: &Address<Cart>, there: &Handle) -> Result<(), BoxError> {
+    /// node.register_name("cart", cart, cart.recipient())?;
+    /// // On any node:
+    /// there.lookup::<Cart>("cart")?.send(Cart::Add(7))?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`ClusterNameError`] when another process is known to have the name, or the process has
+    /// ended or is of another node. The process may have the name already.
+    pub fn register_name<M>(
+        &self,
+        name: &str,
+        process: impl AsRef<Address<M>>,
+        lost: Recipient<NameRevoked>,
+    ) -> Result<(), ClusterNameError> {
+        let process = process.as_ref().untyped();
+        self.core.base.directory.register(name, process, lost)
+    }
+
+    /// Takes a name in the cluster away from its process of this node. Returns the process.
+    pub fn unregister_name(&self, name: &str) -> Option<Pid> {
+        self.core.base.directory.unregister(name)
+    }
+
+    /// The names in the cluster that this node knows, with their processes, in the order of their
+    /// texts. O(n).
+    #[must_use]
+    pub fn names(&self) -> Vec<(Arc<str>, Pid)> {
+        self.core.base.directory.names()
     }
 
     /// Figures of the session with a node, if the node is known.

@@ -3,14 +3,15 @@
 
 use super::calls;
 use super::core::Core;
+use super::directory::Ways;
 use super::far_links;
+use super::multi;
 use super::requests::Request;
-use super::types::EncodeError;
 use crate::id::Lane;
 use ganger_link::RemoteLinks as _;
 use ganger_proc_api::{
-    CancelReason, Envelope, EnvelopeReceiver, ExitCause, NodeName, NotFound, Pid, SendError,
-    SendErrorKind, TypeName,
+    CancelReason, Envelope, EnvelopeReceiver, ExitCause, Message, NodeName, NotFound, Pid,
+    SendError, SendErrorKind,
 };
 use ganger_sched::{ExitAction, ExitKey, Remote, RemoteLink};
 use std::sync::Arc;
@@ -44,11 +45,7 @@ impl Gateway {
             }
             Err((why, payloads)) => {
                 envelope.message.payloads = payloads;
-                let kind = match why {
-                    EncodeError::NoCodec(name) => SendErrorKind::NoCodec(TypeName::new(name)),
-                    EncodeError::TooLarge => SendErrorKind::TooLarge,
-                };
-                return refuse(kind, envelope);
+                return refuse(why.into(), envelope);
             }
         };
         let sent = peer.put(|state, now| {
@@ -161,6 +158,10 @@ impl Remote for Gateway {
         self.ask(process, Request::Terminate(process))
     }
 
+    fn whereis(&self, name: &str) -> Option<Pid> {
+        self.0.base.directory.whereis(name)
+    }
+
     fn link(&self, link: RemoteLink) {
         let Some(node) = self.node_of(link.peer) else {
             return self.signal_here(link, ExitCause::NotFound);
@@ -205,6 +206,28 @@ impl Gateway {
             return;
         };
         far_links::over(&peer, link, request);
+    }
+}
+
+impl Ways for Gateway {
+    fn is_local(&self, process: Pid) -> bool {
+        let scheduler = self.0.base.scheduler.upgrade();
+        scheduler.is_some_and(|scheduler| scheduler.is_local(process))
+    }
+
+    fn has_listings(&self) {
+        for peer in self.0.all() {
+            peer.has_listings();
+        }
+    }
+
+    fn broadcast(&self, members: &[Pid], message: Message) -> Result<(), SendErrorKind> {
+        let node = members.first().and_then(|it| self.node_of(*it));
+        let peer = node.and_then(|node| self.0.find(node));
+        let peer = peer.ok_or(SendErrorKind::NoConnection)?;
+        let scheduler = self.0.base.scheduler.upgrade();
+        let scheduler = scheduler.ok_or(SendErrorKind::Stopping)?;
+        multi::send(&peer, &scheduler, members, message)
     }
 }
 

@@ -3,8 +3,12 @@
 //! Senders do without it (`peer.rs`). A stop of the scheduler leaves it alone until what it carries
 //! has gone: the node's own process (`warden.rs`) closes it.
 
+mod groups;
+
 use super::base::Base;
 use super::calls::{self, Answering, Inside};
+use super::listed::Listed;
+use super::multi;
 use super::parked::{Cost, Parked};
 use super::peer::{Happened, Over, Peer};
 use super::requests::{Request, op};
@@ -51,6 +55,8 @@ struct Incoming {
 enum Notice {
     Exit(Pid, Box<dyn ExitAction>),
     Link(RemoteLink),
+    /// A process with entries of the peer's directory. Before the others.
+    Unlisted(Pid),
     /// Behind the others.
     Down(End, u64),
 }
@@ -62,6 +68,11 @@ pub(crate) struct Link {
     parked: Parked,
     /// Of the present session.
     answering: Option<Arc<Answering>>,
+    /// The session that is told of entries of the directory.
+    listens: Option<Half>,
+    /// The peer may not have been told of all.
+    has_listings: bool,
+    listed: Listed,
     happened: VecDeque<Happened>,
     notices: VecDeque<Notice>,
     /// When the timer fires.
@@ -81,6 +92,9 @@ impl Link {
             incoming: Default::default(),
             parked: Parked::default(),
             answering: None,
+            listens: None,
+            has_listings: false,
+            listed: Listed::default(),
             happened: VecDeque::new(),
             notices: VecDeque::new(),
             armed: None,
@@ -116,8 +130,11 @@ impl Link {
 
     fn handle(&mut self, scheduler: &Handle, happened: Happened) {
         match happened {
-            Happened::Up(incarnation) => {
+            Happened::Up(half, incarnation) => {
                 self.incoming = Default::default();
+                self.peer.base.directory.begin(half);
+                self.listens = Some(half);
+                self.has_listings = true;
                 self.peer.base.watchers.up(&self.peer.id, incarnation);
             }
             Happened::Received(half, lane, messages) => {
@@ -134,6 +151,9 @@ impl Link {
     fn ended(&mut self, scheduler: &Handle, over: Over) {
         self.incoming = Default::default();
         watch::forget(&self.peer, scheduler, over.left.watched);
+        self.unlisten();
+        let listed = self.listed.processes().into_iter();
+        self.notices.extend(listed.map(Notice::Unlisted));
         let exits = over.left.watches.into_iter();
         self.notices
             .extend(exits.map(|(pid, action)| Notice::Exit(pid, action)));
@@ -144,8 +164,9 @@ impl Link {
             .push_back(Notice::Down(over.why, over.undelivered));
     }
 
-    fn tell(&self, scheduler: &Handle, notice: Notice) {
+    fn tell(&mut self, scheduler: &Handle, notice: Notice) {
         match notice {
+            Notice::Unlisted(pid) => self.unlist(scheduler, pid),
             Notice::Exit(pid, action) => tell_exit(pid, action, &ExitCause::NoConnection),
             Notice::Link(link) => scheduler.signal_arrived(link, ExitCause::NoConnection),
             Notice::Down(why, undelivered) => {
@@ -205,6 +226,10 @@ impl Link {
                 let (envelope, said) = crossing::decode(scheduler, context, decode)?;
                 let replies = (Arc::clone(answering), answering.settle(said));
                 self.deliver(scheduler, lane, (envelope, cost, replies));
+            }
+            op::MULTI => {
+                let (targets, message) = multi::read(&self.decoder, reader)?;
+                self.deliver_all(scheduler, half, targets, &message)?;
             }
             op::CHUNK => {
                 if let Some((op, whole)) = incoming.large.take(reader, 2 * MAX_MESSAGE)? {
@@ -306,8 +331,13 @@ impl Link {
             Request::Exit { number, cause, .. } => {
                 let watch = self.peer.look(|state| state.tables.watches.remove(number));
                 if let Some((pid, action)) = watch {
+                    self.unlist(scheduler, pid);
                     tell_exit(pid, action, &cause);
                 }
+            }
+            Request::Listed(listing) => {
+                let (peer, node) = (&self.peer, self.peer.places.peer);
+                self.listed.take(&peer.base, scheduler, node, listing)?;
             }
             Request::Link(link) => {
                 let is_current = self.peer.look(|state| {
@@ -327,6 +357,7 @@ impl Link {
             }
             Request::Signal(link, cause) => {
                 self.peer.look(|state| state.tables.links.remove(&link));
+                self.unlist(scheduler, link.peer);
                 scheduler.signal_arrived(link, cause);
             }
             Request::ExitSignal {
@@ -446,7 +477,7 @@ impl Process for Link {
             out.done(());
             return Ok(());
         };
-        let has_more = self.run(&scheduler);
+        let has_more = self.run(&scheduler) | self.publish();
         let at = self.peer.settle(&self.consumed);
         self.consumed.clear();
         if self.peer.is_over() && !has_more {
@@ -463,8 +494,16 @@ impl Process for Link {
 /// Nothing carries messages any more, whatever the reason. What waits learns it.
 impl Drop for Link {
     fn drop(&mut self) {
+        self.unlisten();
+        let scheduler = self.peer.base.scheduler.upgrade();
+        // Before another link for the peer may begin.
+        for pid in self.listed.processes() {
+            if let Some(scheduler) = &scheduler {
+                self.unlist(scheduler, pid);
+            }
+        }
         let left = self.peer.abandon();
-        let Some(scheduler) = self.peer.base.scheduler.upgrade() else {
+        let Some(scheduler) = scheduler else {
             return;
         };
         let (happened, _) = self.peer.turn(0);

@@ -6,7 +6,8 @@
 //! **Parts.** The *gateway* is what the scheduler and its router know. Each peer has a *session*
 //! behind a lock, which senders use in their own threads, and a *link*, a process that reads what
 //! the peer sends. The *warden* is the process that lets the links end in time. *Tables* keep what
-//! waits for an answer, and are told as a whole when the session ends.
+//! waits for an answer, and are told as a whole when the session ends. The *directory* has the
+//! groups and names that nodes tell each other.
 //!
 //! It may import the session, the engine and the wire, and nothing of it knows an engine.
 
@@ -20,18 +21,25 @@ mod changes;
 mod cluster;
 mod cookie;
 mod core;
+mod directory;
 mod far_links;
+mod feed;
 mod functions;
 mod gateway;
 mod helpers;
 mod inherited;
 mod kinds;
 mod link;
+mod listed;
+mod listing;
 mod look;
+mod multi;
+mod names;
 mod parked;
 mod past;
 mod peer;
 mod places;
+mod publish;
 mod questions;
 mod registrar;
 mod requests;
@@ -53,6 +61,7 @@ pub use changes::NodeChange;
 pub use cluster::Cluster;
 pub use functions::{FunctionRefused, Place};
 pub use look::PeerLook;
+pub use names::{ClusterNameError, ClusterNameErrorKind, NameRevoked};
 pub use registrar::{Registrar, StoreSource};
 pub use spawns::FarSpawn;
 pub use strong::{

@@ -37,7 +37,7 @@ use std::task::Waker;
 use std::time::Duration;
 
 /// Large messages put no more chunks into the queue of a lane that is longer than this.
-const FEED: usize = 128 << 10;
+pub(super) const FEED: usize = 128 << 10;
 
 /// The longest chunk.
 const MAX_CHUNK: usize = 32 << 10;
@@ -64,11 +64,13 @@ pub(crate) enum Told {
 struct Inbox {
     told: VecDeque<Told>,
     bytes: usize,
+    /// The directory has changed.
+    has_listings: bool,
 }
 
 /// Something for the link to handle, in order.
 pub(crate) enum Happened {
-    Up(Incarnation),
+    Up(Half, Incarnation),
     Received(Half, Lane, Messages),
     Ended(Box<Over>),
     Refused(Refusal),
@@ -101,7 +103,7 @@ pub(crate) struct State {
     pub(super) streams: [Streams; 2],
     /// Requests that had no room in the session's queue. They are never refused, and each belongs
     /// to an entry of a table, or to a call.
-    owed: [VecDeque<Request>; 2],
+    pub(super) owed: [VecDeque<Request>; 2],
     /// Senders that wait for room, in order.
     waiting: VecDeque<Waker>,
     happened: VecDeque<Happened>,
@@ -113,7 +115,7 @@ pub(crate) struct State {
     /// The peer has been told that this node leaves.
     has_left: bool,
     chunk: usize,
-    queue: usize,
+    pub(super) queue: usize,
 }
 
 /// What a thread does after it has let the lock go.
@@ -181,6 +183,12 @@ impl Peer {
         }
         inbox.told.push_back(told);
         drop(inbox);
+        self.wake();
+    }
+
+    /// The directory has changed.
+    pub(crate) fn has_listings(&self) {
+        lock(&self.inbox).has_listings = true;
         self.wake();
     }
 
@@ -252,6 +260,11 @@ impl Peer {
             return waker.wake();
         }
         state.waiting.push_back(waker);
+    }
+
+    /// Whether the directory has changed since the last call.
+    pub(crate) fn take_listings(&self) -> bool {
+        std::mem::take(&mut lock(&self.inbox).has_listings)
     }
 
     /// Takes a part of the inbox, and what has happened. True: more is there.
@@ -537,7 +550,7 @@ impl State {
     fn collect(&mut self) {
         while let Some(event) = self.session.poll_event() {
             let happened = match event {
-                Event::Up { peer, .. } => Happened::Up(peer),
+                Event::Up { session, peer } => Happened::Up(session, peer),
                 Event::Received {
                     session,
                     lane,

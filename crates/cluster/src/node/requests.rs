@@ -1,6 +1,7 @@
 //! What nodes ask of each other beside messages. Each request fits a frame.
 
 use super::causes;
+use super::listing::Listing;
 use super::places::Places;
 use crate::id::Lane;
 use crate::wire::{Fields, Known, ReadError, Reader};
@@ -28,6 +29,8 @@ pub(crate) mod op {
     pub(super) const UNWANTED: u8 = 15;
     pub(super) const SPAWN: u8 = 16;
     pub(super) const SPAWNED: u8 = 17;
+    pub(super) const LISTED: u8 = 18;
+    pub(crate) const MULTI: u8 = 19;
     /// A call of a function, as `functions.rs` writes it.
     pub(crate) const CALL: u8 = 20;
 }
@@ -91,6 +94,8 @@ pub(crate) enum Request {
         number: u64,
         result: Result<Pid, Arc<str>>,
     },
+    /// An entry of the sender's directory.
+    Listed(Listing),
 }
 
 impl Request {
@@ -118,6 +123,7 @@ impl Request {
             Self::Unwanted { .. } => op::UNWANTED,
             Self::Spawn { .. } => op::SPAWN,
             Self::Spawned { .. } => op::SPAWNED,
+            Self::Listed(_) => op::LISTED,
         }
     }
 
@@ -183,6 +189,7 @@ impl Request {
                 causes::write_reason(fields, reason);
             }
             Self::Terminate(pid) => places.write(fields, *pid),
+            Self::Listed(listing) => listing.write(fields, places),
             Self::Whereis { number, name } => {
                 fields.varint(*number);
                 causes::write_text(fields, name);
@@ -232,6 +239,7 @@ impl Request {
                 let pid = places.read(reader, known)?;
                 Self::Cancel(pid, causes::read_reason(reader)?)
             }
+            op::LISTED => Self::Listed(Listing::read(reader, known, places)?),
             op::TERMINATE => Self::Terminate(places.read(reader, known)?),
             op::WHEREIS => Self::Whereis {
                 number: reader.varint()?,

@@ -12,3 +12,9 @@ pub(super) fn incarnation() -> Incarnation {
     let [low, high, ..] = here::now().subsec_nanos().to_le_bytes();
     Incarnation::new(millis, u16::from_le_bytes([low, high]))
 }
+
+/// The time of the clock, in microseconds since 1970.
+pub(super) fn micros() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |it| u64::try_from(it.as_micros()).unwrap_or(u64::MAX))
+}

@@ -8,7 +8,7 @@
 //! [`Foreign`], so nodes of two versions live together.
 
 use bytes::Bytes;
-use ganger_proc_api::{Kind, Payload};
+use ganger_proc_api::{Kind, Payload, SendErrorKind, TypeName};
 use postcard::ser_flavors::Flavor;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -51,6 +51,15 @@ pub(crate) enum EncodeError {
     /// The message would be longer than [`MAX_MESSAGE`].
     #[error("the message is too large for another node")]
     TooLarge,
+}
+
+impl From<EncodeError> for SendErrorKind {
+    fn from(error: EncodeError) -> Self {
+        match error {
+            EncodeError::NoCodec(name) => Self::NoCodec(TypeName::new(name)),
+            EncodeError::TooLarge => Self::TooLarge,
+        }
+    }
 }
 
 /// Room for most values, which then need one allocation.

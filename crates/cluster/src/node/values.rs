@@ -112,8 +112,17 @@ pub(crate) fn write(
     envelope: &Envelope,
     encoded: &Encoded,
 ) {
-    let Envelope { target, message } = envelope;
-    places.write(fields, *target);
+    places.write(fields, envelope.target);
+    write_message(fields, places, &envelope.message, encoded);
+}
+
+/// Writes a message without its target.
+pub(crate) fn write_message(
+    fields: &mut impl Fields,
+    places: Places,
+    message: &Message,
+    encoded: &Encoded,
+) {
     match message.source {
         None => fields.u8(0),
         Some(source) => {
@@ -195,6 +204,17 @@ impl Decoder {
         types: &Types,
     ) -> Result<(Envelope, Vec<u64>), ReadError> {
         let target = self.places.read(reader, known)?;
+        let (message, replies) = self.content(reader, known, types)?;
+        Ok((Envelope { target, message }, replies))
+    }
+
+    /// A message without its target.
+    pub(crate) fn content(
+        &mut self,
+        reader: &mut Reader,
+        known: &mut Known,
+        types: &Types,
+    ) -> Result<(Message, Vec<u64>), ReadError> {
         let source = match reader.u8()? {
             0 => None,
             _ => Some(self.places.read(reader, known)?),
@@ -207,7 +227,7 @@ impl Decoder {
             topic,
             payloads,
         };
-        Ok((Envelope { target, message }, replies))
+        Ok((message, replies))
     }
 
     /// The values, and the numbers of all replies inside of them.

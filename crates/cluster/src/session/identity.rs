@@ -15,6 +15,12 @@ pub trait Proof: Send + Sync {
 
     /// Whether the proof of a peer fits the bytes of its Hello.
     fn check(&self, said: &[u8], proof: &[u8]) -> bool;
+
+    /// A number that all nodes of the cluster have, and strangers can't know: it chooses members of
+    /// groups by keys. 0 by default, which strangers know.
+    fn key(&self) -> u64 {
+        0
+    }
 }
 
 /// No proof: the engine knows its peers.

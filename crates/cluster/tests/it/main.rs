@@ -5,6 +5,7 @@ mod conformance;
 #[cfg(feature = "conformance")]
 mod failures;
 mod far;
+mod groups;
 mod inherited;
 mod model;
 mod node;

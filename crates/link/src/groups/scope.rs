@@ -1,34 +1,33 @@
 //! The members of a scope, under its lock, and the holds that keep it.
 
+use super::carrier::{GroupCarrier, MAX_JOINS};
+use super::join_error::{JoinError, JoinErrorKind};
 use super::outbox::{GroupChange, Outbox};
+use super::snapshot::{Member, Snapshot, mixed, text_hash};
 use crate::shrink::shrink;
 use ganger_proc_api::{NodeName, Pid};
 use ganger_sched::internal::HashKey;
 use ganger_sched::{Address, ExitAction};
-use ganger_sync::sync::{Mutex, lock};
+use ganger_sync::sync::{Mutex, MutexGuard, lock};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Weak};
 
-/// The scopes of a scheduler that are in use, by their names.
-#[derive(Default)]
-pub(super) struct Scopes(pub(super) Mutex<HashMap<Box<str>, Weak<Scope>>>);
+type ByName = HashMap<Arc<str>, Weak<Scope>>;
 
-/// A process was not taken into a group, because it has ended.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("can't add {pid} to a group: the process has ended")]
-pub struct JoinError {
-    /// The process.
-    pub pid: Pid,
-}
+/// The scopes of a scheduler, or of its node in a cluster, that are in use, by their names.
+#[derive(Default)]
+pub(super) struct Scopes(pub(super) Mutex<ByName>);
 
 /// Lives while it has members, monitors, or values of its users.
 pub(super) struct Scope {
-    pub(super) name: Box<str>,
+    pub(super) name: Arc<str>,
     pub(super) scopes: Weak<Scopes>,
     /// Hashes the keys that lead to members.
     pub(super) key: HashKey,
     /// The node of the scheduler.
     pub(super) node: Option<NodeName>,
+    /// Of a scope of a cluster.
+    pub(super) carrier: Option<Arc<dyn GroupCarrier>>,
     pub(super) inner: Mutex<Inner>,
 }
 
@@ -70,6 +69,44 @@ impl Monitor {
     }
 }
 
+pub(super) struct Join {
+    pub(super) process: Address,
+    /// The first join of the process in this group, which leaves last.
+    pub(super) is_first: bool,
+}
+
+#[derive(Default)]
+pub(super) struct Members {
+    /// The joins, in their order.
+    pub(super) joins: BTreeMap<u64, Join>,
+    pub(super) monitors: BTreeMap<u64, Monitor>,
+    /// Each member once. None after a change.
+    pub(super) snapshot: Option<Arc<Snapshot>>,
+    /// Whose turn it is.
+    pub(super) turn: usize,
+}
+
+impl Members {
+    pub(super) fn pids(&self) -> Vec<Pid> {
+        self.joins.values().map(|it| it.process.pid()).collect()
+    }
+
+    /// Each member once. `own` is the node of the own members, in a scope of a cluster.
+    pub(super) fn snapshot(&mut self, own: Option<NodeName>) -> Arc<Snapshot> {
+        let joins = &self.joins;
+        let snapshot = self.snapshot.get_or_insert_with(|| {
+            let members = joins.values().filter(|it| it.is_first);
+            let members = members.map(|it| Member::new(&it.process, own));
+            Arc::new(Snapshot::new(members.collect(), own.is_some()))
+        });
+        Arc::clone(snapshot)
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.joins.is_empty() && self.monitors.is_empty()
+    }
+}
+
 #[derive(Default)]
 pub(super) struct Inner {
     pub(super) groups: BTreeMap<Arc<str>, Members>,
@@ -94,49 +131,15 @@ struct Joined {
     has_own: bool,
 }
 
-pub(super) struct Join {
-    process: Address,
-    /// The first join of the process in this group, which leaves last.
-    is_first: bool,
-}
-
-#[derive(Default)]
-pub(super) struct Members {
-    /// The joins, in their order.
-    pub(super) joins: BTreeMap<u64, Join>,
-    pub(super) monitors: BTreeMap<u64, Monitor>,
-    /// Each member once. None after a change.
-    snapshot: Option<Arc<[Address]>>,
-    /// Whose turn it is.
-    turn: usize,
-}
-
-impl Members {
-    pub(super) fn pids(&self) -> Vec<Pid> {
-        self.joins.values().map(|it| it.process.pid()).collect()
-    }
-
-    pub(super) fn snapshot(&mut self) -> Arc<[Address]> {
-        let joins = &self.joins;
-        let snapshot = self.snapshot.get_or_insert_with(|| {
-            let members = joins.values().filter(|it| it.is_first);
-            members.map(|it| it.process.clone()).collect()
-        });
-        Arc::clone(snapshot)
-    }
-
-    fn is_empty(&self) -> bool {
-        self.joins.is_empty() && self.monitors.is_empty()
-    }
-}
-
 /// The work to be done without the lock.
 #[derive(Default)]
 struct Later {
     outboxes: Vec<Arc<Outbox>>,
     /// The destructor of an address may be another's code.
     gone: Vec<Address>,
-    snapshots: Vec<Arc<[Address]>>,
+    snapshots: Vec<Arc<Snapshot>>,
+    /// The own processes whose joins of a group have changed, for the carrier.
+    changed: Vec<(Arc<str>, Pid)>,
     /// The last user of a scope drops it.
     scopes: Vec<Option<Arc<Scope>>>,
 }
@@ -157,6 +160,14 @@ impl Inner {
 
     /// Notes a change of a group for its monitors.
     fn tell(&mut self, group: &Arc<str>, pid: Pid, is_join: bool, later: &mut Later) {
+        if pid.node().is_none()
+            && later
+                .changed
+                .last()
+                .is_none_or(|it| *it != (Arc::clone(group), pid))
+        {
+            later.changed.push((Arc::clone(group), pid));
+        }
         let members = self.groups.get_mut(group);
         let of_group = members.map(|it| {
             later.snapshots.extend(it.snapshot.take());
@@ -188,6 +199,55 @@ impl Inner {
         if self.groups.get(group).is_some_and(Members::is_empty) {
             self.groups.remove(group);
         }
+    }
+
+    /// How often the process is in the group.
+    fn joins(&self, group: &Arc<str>, pid: Pid) -> usize {
+        let joined = self.joined.get(&pid);
+        let joins = joined.and_then(|it| it.groups.get(group));
+        joins.map_or(0, Vec::len)
+    }
+
+    /// Has a process of another node join once more. It has no exit action here.
+    fn put_join(&mut self, group: &Arc<str>, process: &Address, later: &mut Later) {
+        let (pid, number) = (process.pid(), self.next());
+        let joined = self.joined.entry(pid).or_insert_with(|| Joined {
+            number,
+            process: process.clone(),
+            hold: Weak::new(),
+            groups: BTreeMap::new(),
+            own: Vec::new(),
+            has_own: false,
+        });
+        let joins = joined.groups.entry(Arc::clone(group)).or_default();
+        joins.push(number);
+        let is_first = joins.len() == 1;
+        let members = self.groups.entry(Arc::clone(group)).or_default();
+        let process = process.clone();
+        members.joins.insert(number, Join { process, is_first });
+        self.tell(group, pid, true, later);
+    }
+
+    /// Takes the process's last join of the group. False: there is none.
+    fn take_last(&mut self, group: &Arc<str>, pid: Pid, later: &mut Later) -> bool {
+        let Some(joined) = self.joined.get_mut(&pid) else {
+            return false;
+        };
+        let Some(joins) = joined.groups.get_mut(group) else {
+            return false;
+        };
+        let last = joins.pop();
+        if joins.is_empty() {
+            joined.groups.remove(group);
+        }
+        let is_out = joined.groups.is_empty();
+        let Some(last) = last else { return false };
+        joined.own.retain(|it| it.1 != last);
+        self.take_join(group, pid, last, later);
+        if is_out {
+            self.forget_process(pid, later);
+        }
+        true
     }
 
     /// The process leaves all groups.
@@ -270,8 +330,12 @@ impl Scope {
         process: &Address,
     ) -> Result<(), JoinError> {
         let pid = process.pid();
+        let refuse = |kind| Err(JoinError { pid, kind });
+        if let Some(carrier) = &self.carrier {
+            carrier.admits(&self.name, group, pid).or_else(refuse)?;
+        }
         if process.is_closed() {
-            return Err(JoinError { pid });
+            return refuse(JoinErrorKind::Ended);
         }
         let is_own = process.is_own() && process.incarnation_end().is_some();
         let mut later = Later::default();
@@ -282,6 +346,9 @@ impl Scope {
         {
             let number = earlier.number;
             inner.take_all(pid, number, &mut later);
+        }
+        if self.carrier.is_some() && inner.joins(group, pid) >= MAX_JOINS {
+            return refuse(JoinErrorKind::Full);
         }
         let number = inner.next();
         let mut new = None;
@@ -312,8 +379,7 @@ impl Scope {
         };
         members.joins.insert(number, join);
         inner.tell(group, pid, true, &mut later);
-        drop(inner);
-        later.carry_out();
+        self.finish(inner, later);
         let mut actions: Vec<Box<dyn ExitAction>> = Vec::new();
         if let Some(hold) = new {
             actions.push(Box::new(LeaveAll { hold, number }));
@@ -325,7 +391,7 @@ impl Scope {
         for action in actions {
             if process.add_exit_action(action).is_err() {
                 self.leave_all(pid, joined_as);
-                return Err(JoinError { pid });
+                return refuse(JoinErrorKind::Ended);
             }
         }
         Ok(())
@@ -339,38 +405,69 @@ impl Scope {
         let pid = pid.with_node(None);
         let mut later = Later::default();
         let mut inner = lock(&self.inner);
-        let Some(joined) = inner.joined.get_mut(&pid) else {
-            return false;
-        };
-        let Some(joins) = joined.groups.get_mut(group) else {
-            return false;
-        };
-        let last = joins.pop();
-        if joins.is_empty() {
-            joined.groups.remove(group);
+        let has_left = inner.take_last(group, pid, &mut later);
+        self.finish(inner, later);
+        has_left
+    }
+
+    /// A process of another node is in the group this often from now on.
+    pub(super) fn arrived(&self, group: &Arc<str>, process: &Address, joins: usize) {
+        let pid = process.pid();
+        let mut later = Later::default();
+        let mut inner = lock(&self.inner);
+        let before = inner.joins(group, pid);
+        for _ in before..joins {
+            inner.put_join(group, process, &mut later);
         }
-        let is_out = joined.groups.is_empty();
-        let Some(last) = last else { return false };
-        joined.own.retain(|it| it.1 != last);
-        inner.take_join(group, pid, last, &mut later);
-        if is_out {
-            inner.forget_process(pid, &mut later);
+        for _ in joins..before {
+            inner.take_last(group, pid, &mut later);
+        }
+        self.finish(inner, later);
+    }
+
+    /// Tells the carrier of the changes, and lets the lock go.
+    fn finish(&self, inner: MutexGuard<'_, Inner>, later: Later) {
+        let changed = self.carrier.as_ref().filter(|_| !later.changed.is_empty());
+        if let Some(carrier) = changed {
+            for (group, pid) in &later.changed {
+                carrier.joined(&self.name, group, *pid, inner.joins(group, *pid));
+            }
         }
         drop(inner);
         later.carry_out();
-        true
+        if let Some(carrier) = changed {
+            carrier.changed();
+        }
+    }
+
+    /// The node of the own members, in a scope of a cluster.
+    pub(super) fn carried_from(&self) -> Option<NodeName> {
+        self.carrier.as_ref().and(self.node)
+    }
+
+    /// The hash of a key for a group: alike on all nodes of a cluster.
+    pub(super) fn key_of(&self, group: &str, key: u64) -> u64 {
+        match &self.carrier {
+            None => self.key.hash((group, key)),
+            Some(carrier) => {
+                let scope = text_hash(carrier.key(), &self.name);
+                mixed(text_hash(scope, group) ^ key)
+            }
+        }
     }
 
     fn leave_all(&self, pid: Pid, number: u64) {
         let mut later = Later::default();
-        lock(&self.inner).take_all(pid, number, &mut later);
-        later.carry_out();
+        let mut inner = lock(&self.inner);
+        inner.take_all(pid, number, &mut later);
+        self.finish(inner, later);
     }
 
     fn leave_own(&self, pid: Pid, number: u64) {
         let mut later = Later::default();
-        lock(&self.inner).take_own(pid, number, &mut later);
-        later.carry_out();
+        let mut inner = lock(&self.inner);
+        inner.take_own(pid, number, &mut later);
+        self.finish(inner, later);
     }
 
     pub(super) fn next_turn(&self, group: &Arc<str>) -> usize {

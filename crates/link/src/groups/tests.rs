@@ -2,7 +2,7 @@ use super::*;
 use ganger_proc_api::actor_fn;
 use ganger_sched::Scheduler;
 
-fn names(scheduler: &Handle) -> Vec<Box<str>> {
+fn names(scheduler: &Handle) -> Vec<Arc<str>> {
     let scopes = scheduler.extension(|_| Scopes::default());
     let mut names: Vec<_> = lock(&scopes.0).keys().cloned().collect();
     names.sort();

@@ -1,7 +1,9 @@
 //! Groups: against a plain model, and rule by rule.
 
 use crate::support::*;
-use ganger_link::{Delivered, Group, GroupChange, GroupNotice, GroupRouting, Groups, JoinError};
+use ganger_link::{
+    Delivered, Group, GroupChange, GroupNotice, GroupRouting, Groups, JoinError, JoinErrorKind,
+};
 use ganger_proc_api::{Pid, StepResult, actor_fn};
 use ganger_sched::internal::HandleInternals as _;
 use ganger_sched::{Handle, ProcessHandle, Scheduler};
@@ -301,7 +303,8 @@ fn what_has_ended_does_not_join() {
     scheduler.terminate(pid).unwrap();
     exit(gone.handle);
     let group = Groups::of(&scheduler, "scope").group("a");
-    assert_eq!(group.join(&address), Err(JoinError { pid }));
+    let kind = JoinErrorKind::Ended;
+    assert_eq!(group.join(&address), Err(JoinError { pid, kind }));
     assert!(!group.leave(pid) && group.members().is_empty());
 }
 

@@ -1,0 +1,53 @@
+//! A message for many processes of a peer: it crosses once, with the list of its targets.
+
+use super::calls;
+use super::peer::Peer;
+use super::requests::op;
+use super::values::{self, Decoder};
+use crate::id::Lane;
+use crate::wire::{Apart, Fields as _, Known, ReadError, Reader};
+use bytes::Bytes;
+use ganger_link::carrier::MAX_TARGETS;
+use ganger_proc_api::{Message, Pid, SendErrorKind, TypeName};
+use ganger_sched::Handle;
+use std::sync::Arc;
+
+/// Sends it to processes of the peer.
+pub(crate) fn send(
+    peer: &Arc<Peer>,
+    scheduler: &Handle,
+    targets: &[Pid],
+    mut message: Message,
+) -> Result<(), SendErrorKind> {
+    let payloads = std::mem::take(&mut message.payloads);
+    let (encoded, replies) = calls::encode(peer, scheduler, payloads);
+    if replies.is_some() {
+        // A question has one target.
+        return Err(SendErrorKind::NoCodec(TypeName::new("Reply")));
+    }
+    let (encoded, payloads) = encoded.map_err(|(why, _)| SendErrorKind::from(why))?;
+    message.payloads = payloads;
+    let mut apart = Apart::default();
+    apart.varint(targets.len() as u64);
+    for target in targets {
+        peer.places.write(&mut apart, *target);
+    }
+    values::write_message(&mut apart, peer.places, &message, &encoded);
+    let bytes = apart.finish();
+    peer.with(|state, now| state.accept_written(Lane::Data, None, op::MULTI, bytes, now))
+}
+
+/// The targets, and the rest, which each of them gets.
+pub(crate) fn read(decoder: &Decoder, mut reader: Reader) -> Result<(Vec<Pid>, Bytes), ReadError> {
+    let count = reader.varint()?;
+    let count = usize::try_from(count).unwrap_or(usize::MAX);
+    if count > MAX_TARGETS {
+        return Err(ReadError::Short);
+    }
+    let mut known = Known::default();
+    let mut targets = Vec::new();
+    for _ in 0..count {
+        targets.push(decoder.places.read(&mut reader, &mut known)?);
+    }
+    Ok((targets, reader.rest()))
+}
