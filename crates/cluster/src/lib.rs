@@ -6,6 +6,8 @@
 pub mod conformance;
 mod engine;
 mod id;
+#[cfg(any(test, feature = "conformance"))]
+mod linear;
 mod node;
 mod session;
 mod store;
@@ -16,9 +18,9 @@ pub use engine::{Engine, EngineError, EngineSink};
 pub use id::{Half, Halves, Incarnation, Lane, MAX_NAME, NameError, NodeId};
 pub use node::{
     Builder, Cluster, ClusterNameError, ClusterNameErrorKind, FarSpawn, FencingToken, Foreign,
-    FunctionRefused, JoinError, LockLost, MAX_MESSAGE, NameLost, NameRevoked, NoStore, NodeChange,
-    Owner, PeerLook, Place, Registrar, StoreSource, StrongError, StrongLock, StrongNames,
-    TypeTaken, Types,
+    FunctionRefused, Guarded, JoinError, LockLost, MAX_MESSAGE, NameLost, NameRevoked, NoStore,
+    NodeChange, Owner, PeerLook, Place, Registrar, StoreSource, StrongError, StrongLock,
+    StrongNames, TypeTaken, Types,
 };
 pub use session::{
     End, Event, Identity, NoProof, Proof, Refusal, SendError, Session, Settings, State, Stats,

@@ -14,7 +14,7 @@ const CRATES: [Layers; 22] = [
     (
         "cluster",
         &[
-            "id store",
+            "id linear store",
             "wire",
             "engine session",
             "twin",

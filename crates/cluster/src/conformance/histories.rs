@@ -1,7 +1,7 @@
 //! Histories of a store, with concurrent writers and lost answers.
 
-use super::linear::{Called, Object, is_linearizable};
 use super::stores::{SHORT, StoreHarness, ask};
+use crate::linear::{Called, Object, is_linearizable};
 use crate::store::{Entry, Revision, Store, StoreAnswer, StoreError, StoreOp};
 use ganger_sync::sync::{Mutex, lock};
 use std::sync::Arc;

@@ -17,7 +17,6 @@ mod functions;
 mod groups;
 mod histories;
 mod large;
-mod linear;
 mod messages;
 mod parts;
 mod pauses;

@@ -65,6 +65,6 @@ pub use names::{ClusterNameError, ClusterNameErrorKind, NameRevoked};
 pub use registrar::{Registrar, StoreSource};
 pub use spawns::FarSpawn;
 pub use strong::{
-    FencingToken, LockLost, NameLost, NoStore, Owner, StrongError, StrongLock, StrongNames,
+    FencingToken, Guarded, LockLost, NameLost, NoStore, Owner, StrongError, StrongLock, StrongNames,
 };
 pub use types::{Foreign, MAX_MESSAGE, TypeTaken, Types};

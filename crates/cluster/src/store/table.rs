@@ -416,7 +416,11 @@ mod tests {
             panic!("the entry has moved to the other lease");
         };
         assert_eq!((entry.revision.0, entry.lease), (moved, Some(long)));
-        assert_eq!(ask(StoreOp::get("a"), 900), Ok(StoreAnswer::Found(None)));
+        let renewed = ask(StoreOp::Renew { lease: long }, 899);
+        assert_eq!(renewed, Ok(StoreAnswer::Lease(long)));
+        let kept = ask(StoreOp::get("a"), 1798);
+        assert!(matches!(kept, Ok(StoreAnswer::Found(Some(_)))));
+        assert_eq!(ask(StoreOp::get("a"), 1799), Ok(StoreAnswer::Found(None)));
     }
 
     #[test]

@@ -4,7 +4,9 @@ use ganger_cluster::{
     Cluster, LockLost, NameLost, NoStore, Registrar, StoreFaults, StrongError, StrongNames, Twin,
     TwinStore,
 };
-use ganger_proc_api::{Actor, CommandError, Context, Instant, StepOutput, StepResult};
+use ganger_proc_api::{
+    Actor, ActorProcess, CommandError, Context, Instant, StepOutput, StepResult,
+};
 use ganger_sched::Scheduler;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -85,6 +87,59 @@ fn after_a_sleep_of_the_machine_nothing_is_held_by_the_first_look() {
     drop(lock);
     let again = names.lock("invoices").wait_timeout(PATIENCE).unwrap();
     assert!(again.is_held());
+}
+
+/// Says what it sees, in order.
+struct Sees(Sender<&'static str>);
+
+enum Saw {
+    Message,
+    Lost,
+}
+
+impl From<NameLost> for Saw {
+    fn from(_: NameLost) -> Self {
+        Self::Lost
+    }
+}
+
+impl Actor for Sees {
+    type Message = Saw;
+
+    fn receive(&mut self, _: &Context, saw: Saw, _: &mut StepOutput) -> StepResult {
+        Ok(self.0.send(match saw {
+            Saw::Message => "message",
+            Saw::Lost => "lost",
+        })?)
+    }
+}
+
+// pins: B34
+#[test]
+fn a_guarded_process_sees_its_loss_before_any_later_message() {
+    let (twin, store) = (Twin::new(1), TwinStore::new(1));
+    let clock = Arc::new(AtomicU64::new(1));
+    let (scheduler, node) = join(&twin, &store, "alpha", &clock);
+    let names = node.strong_names().unwrap();
+    let (tell, told) = channel();
+    let owner = names.guard(ActorProcess::new(Sees(tell)));
+    let owner = scheduler.spawn(owner).unwrap();
+    let address = owner.address().clone().typed::<Saw>().unwrap();
+    let name = names.register("billing", address.recipient());
+    name.wait_timeout(PATIENCE).unwrap();
+    address.send(Saw::Message).unwrap();
+    assert_eq!(told.recv_timeout(PATIENCE), Ok("message"));
+    let mut down = StoreFaults::default();
+    down.down = true;
+    store.faults(down);
+    // Only the process itself looks at the clock from here on.
+    sleep(&clock, Duration::from_secs(5));
+    address.send(Saw::Message).unwrap();
+    assert_eq!(told.recv_timeout(PATIENCE), Ok("lost"));
+    assert_eq!(told.recv_timeout(PATIENCE), Ok("message"));
+    address.send(Saw::Message).unwrap();
+    assert_eq!(told.recv_timeout(PATIENCE), Ok("message"));
+    assert!(told.try_recv().is_err());
 }
 
 // pins: B33

@@ -10,7 +10,7 @@ use super::values::{FencingToken, NameLost, Owner, StrongError};
 use crate::node::helpers::Helper;
 use crate::store::{Store, StoreAnswer, StoreChange, StoreError, StoreReply, StoreWatch};
 use ganger_proc_api::{
-    BoxError, Context, EndWatch, Event, Events, Instant, Payloads, Process, Reply, StepOutput,
+    BoxError, Context, EndWatch, Event, Events, Instant, Payloads, Pid, Process, Reply, StepOutput,
     StepResult, Tag,
 };
 use ganger_sched::internal::{AddressInternals as _, ContextInternals as _};
@@ -147,19 +147,44 @@ impl Shared {
                 }
             }
             Todo::Lost(id) => {
-                let party = lock(&self.parties).remove(&id);
-                match party {
-                    Some(Party::Name { name, owner, .. }) => {
-                        // A process that has ended needs no notice.
-                        let _gone = owner.send_system(NameLost { name });
+                // The notice is there before the party is seen to be gone.
+                let mut parties = lock(&self.parties);
+                match parties.remove(&id) {
+                    Some(party @ Party::Name { .. }) => {
+                        let reply = party.lose();
+                        drop(parties);
+                        drop(reply);
                     }
                     Some(Party::Lock { guard, .. }) => {
+                        drop(parties);
                         if let Some(guard) = guard.and_then(|it| it.upgrade()) {
                             guard.lose();
                         }
                     }
                     None => {}
                 }
+            }
+        }
+    }
+
+    /// Tells a process of the names that it has lost, unless it has been told.
+    pub(crate) fn tell_lost(&self, pid: Pid) {
+        let pid = pid.with_node(None);
+        let mut parties = lock(&self.parties);
+        let of = parties.iter().filter_map(|(id, party)| match party {
+            Party::Name {
+                owner, reply: None, ..
+            } if owner.pid().with_node(None) == pid => Some(*id),
+            _ => None,
+        });
+        let of: Vec<_> = of.collect();
+        let machine = lock(&self.machine);
+        let lost: Vec<_> = of.into_iter().filter(|id| !machine.has(*id)).collect();
+        drop(machine);
+        for id in lost {
+            if let Some(party) = parties.remove(&id) {
+                // Granted, so without a reply.
+                let _none = party.lose();
             }
         }
     }
@@ -219,6 +244,16 @@ impl Keeps for Shared {
 }
 
 impl Party {
+    /// Tells the owner of a name. Returns the reply, to be dropped without a lock.
+    fn lose(self) -> Option<Reply<FencingToken>> {
+        let Self::Name { name, owner, reply } = self else {
+            return None;
+        };
+        // A process that has ended needs no notice.
+        let _gone = owner.send_system(NameLost { name });
+        reply
+    }
+
     fn refuse(self, why: StrongError) {
         match self {
             // The asker of a granted claim has gone.

@@ -104,6 +104,8 @@ pub(crate) struct Machine {
     number: u64,
     /// When claims with an unknown outcome, and failed deletions, are tried again.
     retry_at: Option<Instant>,
+    /// How often a claim was lost that had its name or lock.
+    losses: u64,
     todo: Vec<Todo>,
 }
 
@@ -117,6 +119,7 @@ impl Machine {
             asked: BTreeMap::new(),
             number: 0,
             retry_at: None,
+            losses: 0,
             todo: Vec::new(),
         }
     }
@@ -243,6 +246,17 @@ impl Machine {
                 State::Owned(token) if *claim.key == *key => Some((*id, token)),
                 _ => None,
             })
+    }
+
+    /// How often a claim was lost until now.
+    pub(crate) fn losses(&mut self, now: Instant) -> u64 {
+        self.expire(now);
+        self.losses
+    }
+
+    /// Whether the claim is there, in any state.
+    pub(crate) fn has(&self, id: ClaimId) -> bool {
+        self.claims.contains_key(&id)
     }
 
     /// The store has answered.
@@ -404,9 +418,12 @@ impl Machine {
         let Some(claim) = self.claims.remove(&id).filter(|it| !it.is_dropped) else {
             return;
         };
-        self.todo.push(match claim.state {
-            State::Owned(_) => Todo::Lost(id),
-            _ => Todo::Refused(id, Refused::Lapsed),
+        let is_owned = matches!(claim.state, State::Owned(_));
+        self.losses += u64::from(is_owned);
+        self.todo.push(if is_owned {
+            Todo::Lost(id)
+        } else {
+            Todo::Refused(id, Refused::Lapsed)
         });
     }
 

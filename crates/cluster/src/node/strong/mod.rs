@@ -17,6 +17,7 @@
 
 mod cache;
 mod clock;
+mod guarded;
 mod hold;
 mod keeper;
 mod lock;
@@ -27,6 +28,7 @@ mod names;
 mod values;
 
 pub(crate) use clock::{LeaseClock, now};
+pub use guarded::Guarded;
 pub(crate) use keeper::{Keeper, Shared};
 pub use lock::{LockLost, StrongLock};
 pub(crate) use machine::Machine;

@@ -2,9 +2,11 @@
 //!
 //! The machine of each node is played by a seed: operations are lost and late, nodes are cut off,
 //! paused and restarted, their clocks and the store's run at different speeds. After each event the
-//! owners are counted: by each node's own clock, at this moment, at most one claim has a name.
+//! owners are counted: by each node's own clock, at this moment, at most one claim has a name. In
+//! the end each name's history must be linearizable.
 
 use super::machine::{ClaimId, Machine, Refused, Todo};
+use crate::linear::{Called, Object, is_linearizable};
 use crate::store::{
     Revision, Store, StoreAnswer, StoreChange, StoreError, StoreFaults, StoreReply, StoreWatch,
     TwinStore,
@@ -38,8 +40,44 @@ struct Claim {
     key: usize,
     is_lock: bool,
     token: Option<Revision>,
-    /// Until now, the owner has been shown the token.
+    /// The owner has seen the loss.
     is_over: bool,
+    /// When the claim was made, and when it was last seen to be held.
+    asked: u64,
+    seen: u64,
+}
+
+/// A name or a lock, by calls one after the other.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Owned {
+    by: Option<ClaimId>,
+    last: Revision,
+}
+
+#[derive(Debug, Clone)]
+enum Turn {
+    /// With the token, if an answer has told it.
+    Take(ClaimId, Option<Revision>),
+    Leave(ClaimId),
+}
+
+impl Object for Owned {
+    type Op = Turn;
+
+    fn after(&self, turn: &Turn, _: bool) -> Option<Self> {
+        match turn {
+            Turn::Take(by, token) => {
+                let last = token.unwrap_or(self.last);
+                let is_free = self.by.is_none() && (token.is_none() || last > self.last);
+                let by = Some(*by);
+                is_free.then_some(Self { by, last })
+            }
+            Turn::Leave(by) => (self.by == Some(*by)).then_some(Self {
+                by: None,
+                last: self.last,
+            }),
+        }
+    }
 }
 
 struct World {
@@ -52,6 +90,9 @@ struct World {
     greatest: BTreeMap<(bool, usize), Revision>,
     granted: u64,
     lost: u64,
+    /// Of each name and each lock.
+    histories: BTreeMap<(bool, usize), Vec<Called<Turn>>>,
+    ticks: u64,
 }
 
 fn key(key: usize) -> String {
@@ -69,6 +110,8 @@ impl World {
             greatest: BTreeMap::new(),
             granted: 0,
             lost: 0,
+            histories: BTreeMap::new(),
+            ticks: 0,
         };
         world.nodes = (0..NODES).map(|index| world.node(index)).collect();
         world
@@ -134,7 +177,14 @@ impl World {
                 assert!(claim.token.is_none(), "a claim is granted twice");
                 if let Some((token, _)) = node.machine.held(id, now) {
                     claim.token = Some(token);
-                    let greatest = self.greatest.entry((claim.is_lock, claim.key)).or_default();
+                    self.ticks += 1;
+                    let of = (claim.is_lock, claim.key);
+                    self.histories.entry(of).or_default().push(Called {
+                        op: Turn::Take(id, Some(token)),
+                        called: claim.asked,
+                        returned: Some(self.ticks),
+                    });
+                    let greatest = self.greatest.entry(of).or_default();
                     assert!(token > *greatest, "a token goes back");
                     *greatest = token;
                     self.granted += 1;
@@ -150,12 +200,14 @@ impl World {
             Todo::Lost(id) => {
                 let claim = node.wants.remove(&id).expect("a wanted claim is lost");
                 self.lost += u64::from(claim.token.is_some());
+                self.leave(id, Some(claim));
             }
         }
     }
 
     /// At most one claim has each name and each lock, as its owner would see it now.
     fn look(&mut self) {
+        self.ticks += 1;
         for is_lock in [false, true] {
             for key in 0..2 {
                 let mut owners = Vec::new();
@@ -167,7 +219,20 @@ impl World {
                     for (id, claim) in of {
                         let held = node.machine.held(*id, now);
                         assert!(held.is_none() || !claim.is_over, "a lost claim is back");
-                        claim.is_over |= claim.token.is_some() && held.is_none();
+                        let has_ended = claim.token.is_some() && held.is_none();
+                        // The claim may end at any time from the last look on that has seen it.
+                        if has_ended && !claim.is_over {
+                            let history = self.histories.entry((is_lock, key)).or_default();
+                            history.push(Called {
+                                op: Turn::Leave(*id),
+                                called: claim.seen,
+                                returned: None,
+                            });
+                        }
+                        claim.is_over |= has_ended;
+                        if held.is_some() {
+                            claim.seen = self.ticks;
+                        }
                         owners.extend(held.map(|(token, _)| (index, *id, token)));
                     }
                 }
@@ -191,11 +256,52 @@ impl World {
             4..8 => self.store.faults_of(&name, StoreFaults::default()),
             8 => self.nodes[index].is_paused = true,
             9..11 => self.nodes[index].is_paused = false,
-            11 if self.random.bool() => self.nodes[index] = self.node(index),
+            11 if self.random.bool() => self.crash(index),
             12 => self.store.restart(),
             13 => self.store.skew(self.random.u32(700..1300)),
             14..28 => self.claim(index),
             _ => self.release(index),
+        }
+    }
+
+    /// Another run of the node begins.
+    fn crash(&mut self, index: usize) {
+        let new = self.node(index);
+        let before = std::mem::replace(&mut self.nodes[index], new);
+        for (id, claim) in before.wants {
+            self.leave(id, Some(claim));
+        }
+    }
+
+    /// The owner gives the claim up, or has crashed: from now on the store may give it on.
+    fn leave(&mut self, id: ClaimId, claim: Option<Claim>) {
+        let Some(claim) = claim.filter(|it| it.token.is_some() && !it.is_over) else {
+            return;
+        };
+        let of = (claim.is_lock, claim.key);
+        self.histories.entry(of).or_default().push(Called {
+            op: Turn::Leave(id),
+            called: claim.seen,
+            returned: None,
+        });
+    }
+
+    /// Each history could have come from calls one after the other.
+    fn look_at_histories(&self) {
+        for history in self.histories.values() {
+            let mut history = history.clone();
+            history.sort_by_key(|it| it.called);
+            if let Some(end) = history.get(60).map(|it| it.called) {
+                history.retain(|it| it.called < end);
+                for call in &mut history {
+                    call.returned = call.returned.filter(|at| *at < end);
+                }
+            }
+            let begin = Owned {
+                by: None,
+                last: Revision(0),
+            };
+            assert!(is_linearizable(&begin, &history), "{history:#?}");
         }
     }
 
@@ -213,6 +319,8 @@ impl World {
             is_lock,
             token: None,
             is_over: false,
+            asked: self.ticks,
+            seen: self.ticks,
         };
         node.wants.insert(id, claim);
         let value = id.to_le_bytes().to_vec();
@@ -231,7 +339,8 @@ impl World {
             node.machine.release(id, now);
             // Earlier news of the claim come first.
             self.step(index);
-            self.nodes[index].wants.remove(&id);
+            let claim = self.nodes[index].wants.remove(&id);
+            self.leave(id, claim);
         }
     }
 
@@ -259,8 +368,8 @@ impl World {
             self.store.faults_of(&name, StoreFaults::default());
             self.nodes[index].is_paused = false;
         }
-        self.nodes[0] = self.node(0);
-        self.nodes[1] = self.node(1);
+        self.crash(0);
+        self.crash(1);
         let ids: Vec<_> = self.nodes[2].wants.keys().copied().collect();
         let now = self.now(2);
         for id in ids {
@@ -284,6 +393,8 @@ impl World {
                 is_lock,
                 token: None,
                 is_over: false,
+                asked: self.ticks,
+                seen: self.ticks,
             };
             let node = &mut self.nodes[0];
             node.wants.insert(id, claim);
@@ -313,6 +424,7 @@ fn no_name_and_no_lock_has_two_owners() {
         let mut world = World::new(seed);
         let played = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
             world.run(600);
+            world.look_at_histories();
             world.heal();
         }));
         if let Err(panic) = played {

@@ -1,11 +1,12 @@
 //! Strong names and locks, as the program sees them.
 
 use super::cache::{NAMES, Named};
+use super::guarded::Guarded;
 use super::keeper::{Party, Shared};
 use super::lock::StrongLock;
 use super::values::{FencingToken, MAX_STRONG_NAME, NameLost, Owner, StrongError, Value};
 use crate::store::{Revision, StoreAnswer, StoreError, StoreOp, StoreReply};
-use ganger_proc_api::{BoxError, ExitCause, Pid, Reply};
+use ganger_proc_api::{BoxError, ExitCause, Pid, Process, Reply};
 use ganger_sched::{Call, ExitAction, Recipient};
 use ganger_sync::atomic::{AtomicU64, Ordering};
 use std::fmt;
@@ -90,8 +91,9 @@ impl StrongNames {
     /// When the name is lost, the process gets a [`NameLost`], past the limit of its mailbox and
     /// before its messages; from the moment of the loss on [`whereis`](Self::whereis) and
     /// [`token`](Self::token) do not give the name to it. After a sleep of the whole machine the
-    /// process may have a message before the notice: so it should ask [`token`](Self::token) before
-    /// it acts on things outside of the cluster, and send the token along.
+    /// process may have a message before the notice, unless it is [guarded](Self::guard). Before it
+    /// acts on things outside of the cluster, it should ask [`token`](Self::token), and send the
+    /// token along.
     ///
     /// # Errors
     /// Of the call: `Failed`, with a [`StrongError`] inside.
@@ -243,6 +245,19 @@ impl StrongNames {
                 .with(|machine, now| machine.lock(id, &name, nonce, value, now));
             Ok(())
         })
+    }
+
+    /// Has a process look at the clock before each step: a [`NameLost`] is shown to it before any
+    /// message that it gets after the loss, also when the machine has slept in between. Each step
+    /// costs a look at the clock and at the names of the node, under a lock held for O(1).
+    ///
+    /// An actor becomes a process by [`ActorProcess::new`](ganger_proc_api::ActorProcess::new).
+    pub fn guard<P: Process>(&self, process: P) -> Guarded<P> {
+        Guarded {
+            process,
+            shared: Arc::clone(&self.shared),
+            seen: self.shared.with(|machine, now| machine.losses(now)),
+        }
     }
 
     /// The promise of the store, in a few words.
