@@ -7,14 +7,17 @@
 
 use crate::commands::by_number;
 use crate::reactor::Reactor;
-use crate::world::World;
 pub use crate::world::{Faults, Site};
-use ganger_sched::internal::HandleInternals as _;
+use crate::world::{Sea, World};
+use ganger_proc_api::NodeName;
+use ganger_sched::internal::carrier::{Arrival, Carrier, Change};
+use ganger_sched::internal::{Around, HandleInternals as _};
 use ganger_sched::{Builder, Handle};
 use ganger_time::internal::OnTime;
 use std::fmt;
 use std::net::IpAddr;
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 /// A network without a system, by the timers of its scheduler.
 ///
@@ -47,24 +50,34 @@ pub struct SimNet {
 }
 
 impl SimNet {
-    fn new() -> Self {
-        let world = Arc::new(World::default());
+    fn new(sea: &Arc<Sea>) -> Self {
+        let world = Arc::new(sea.join());
         let reactor = Reactor::simulated(Arc::clone(&world));
         Self { world, reactor }
     }
 
     /// The builder, with a simulated network.
     pub fn add_to(builder: Builder) -> Builder {
-        builder.when_built(|scheduler| {
-            by_number::register_handlers(scheduler.commands());
-            let net = scheduler.extension(|_| Self::new());
-            let on_time: Weak<Self> = Arc::downgrade(&net);
-            net.world.attach(scheduler.timers().clone(), on_time);
-            scheduler.at_halt(move || {
-                net.world.detach();
-                net.reactor.halt();
-            });
-        })
+        builder.when_built(|scheduler| Self::add_in(&Arc::default(), scheduler))
+    }
+
+    fn add_in(sea: &Arc<Sea>, scheduler: &Handle) {
+        by_number::register_handlers(scheduler.commands());
+        let net = scheduler.extension(|_| Self::new(sea));
+        let on_time: Weak<Self> = Arc::downgrade(&net);
+        let name = scheduler.node_name().map_or("", NodeName::as_str);
+        net.world.attach(name, scheduler.timers().clone(), on_time);
+        let around = Arc::downgrade(&net);
+        let _first = scheduler.extension(|_| {
+            Around::new(move |f| match around.upgrade() {
+                Some(net) => net.enter(f),
+                None => f(),
+            })
+        });
+        scheduler.at_halt(move || {
+            net.world.detach();
+            net.reactor.halt();
+        });
     }
 
     /// The simulated network of a scheduler, if it has one.
@@ -113,6 +126,115 @@ impl SimNet {
     #[must_use]
     pub fn sockets(&self) -> usize {
         self.reactor.sockets()
+    }
+}
+
+/// A network without a system, between the machines of a simulation. A clone is the same network.
+///
+/// The machines share the addresses: no two listen at the same. Their names are those of the
+/// schedulers' nodes, and lives of a machine have the same name.
+///
+/// ```
+/// use ganger_net::sim::Lan;
+/// use ganger_net::{TcpListener, TcpStream};
+/// use ganger_sim::Sim;
+/// use ganger_task::Cx;
+/// use std::time::Duration;
+///
+/// Sim::new(0).check_worlds(20, |world| {
+///     let lan = Lan::new();
+///     let own = lan.clone();
+///     world.builder(move |builder| own.add_to(builder));
+///     world.carrier(lan);
+///     world.start("server", |machine| {
+///         let server = machine.spawn(async |_: Cx| {
+///             let listener = TcpListener::bind("10.0.0.1:80")?;
+///             let (client, _) = listener.accept().await?;
+///             client.write_all(b"hello").await?;
+///             Ok(())
+///         });
+///         server.unwrap();
+///     });
+///     world.run_for(Duration::from_millis(1));
+///     world.start("client", |_| {});
+///     let client = world.machine("client").spawn(async |_: Cx| {
+///         let server = TcpStream::connect("10.0.0.1:80").await?;
+///         let mut buffer = [0; 5];
+///         server.read_exact(&mut buffer).await?;
+///         Ok(buffer == *b"hello")
+///     });
+///     let client = world.machine("client").wait(client.unwrap());
+///     assert_eq!(client.into_result().unwrap().as_bool(), Some(true));
+/// });
+/// ```
+#[derive(Clone, Default)]
+pub struct Lan(Arc<Sea>);
+
+impl Lan {
+    /// A network without machines.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The builder of a machine, with its part of this network: [`SimNet::of`] gives the part.
+    pub fn add_to(&self, builder: Builder) -> Builder {
+        let sea = Arc::clone(&self.0);
+        builder.when_built(move |scheduler| SimNet::add_in(&sea, scheduler))
+    }
+
+    /// Sets the faults of all machines from now on, and the seed that decides when they happen.
+    pub fn set_faults(&self, seed: u64, faults: Faults) {
+        self.0.set_faults(seed, faults);
+    }
+
+    /// Cuts the way from a machine to another, or joins it again. Bytes of connections wait, and
+    /// arrive after the end of the cut. UDP packets are lost.
+    pub fn cut(&self, from: &str, to: &str, is_cut: bool) {
+        self.0.cut(from, to, is_cut);
+    }
+
+    /// Sets how much longer the way from a machine to another takes from now on.
+    pub fn delay(&self, from: &str, to: &str, time: Duration) {
+        let nanos = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        self.0.delay(from, to, nanos);
+    }
+
+    /// Takes a machine away at once: its addresses are free. With `resets` its connections break at
+    /// their other ends, as when the program is killed. Without, nothing comes back until the
+    /// machine starts again, as when its power fails.
+    pub fn crash(&self, name: &str, resets: bool) {
+        self.0.crash(name, resets);
+    }
+}
+
+/// The network follows what the test does to machines. A crashed machine resets its connections, as
+/// a killed program: [`Lan::crash`] has the other way.
+impl Carrier for Lan {
+    fn set_now(&self, _: Duration) {}
+
+    fn next_due(&self) -> Option<Duration> {
+        None
+    }
+
+    fn take_due(&self) -> Option<Arrival> {
+        None
+    }
+
+    fn changed(&self, change: Change<'_>) {
+        match change {
+            Change::Crashed(name) => self.crash(name, true),
+            Change::Cut(from, to) => self.cut(from, to, true),
+            Change::Healed(from, to) => self.cut(from, to, false),
+            Change::Delayed(from, to, time) => self.delay(from, to, time),
+            _ => {}
+        }
+    }
+}
+
+impl fmt::Debug for Lan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Lan").finish_non_exhaustive()
     }
 }
 

@@ -41,13 +41,18 @@ mod sim;
 pub mod internal {
     pub use crate::api::call::CALLS_ITSELF;
     pub use crate::api::carried::Carried;
-    pub use crate::api::internals::{AddressInternals, ContextInternals, HandleInternals};
+    pub use crate::api::internals::{AddressInternals, Around, ContextInternals, HandleInternals};
     pub use crate::api::into_process::TaskContext;
     pub use crate::api::standard::own_command;
     pub use crate::process::process_box::Unstarted;
     pub use crate::runtime::hash_key::HashKey;
     pub use crate::runtime::here::{choose, may_block};
     pub use crate::runtime::lent_context::{LentWaker, is_process_waker, process_of};
+
+    /// What carries between the schedulers of a simulation.
+    pub mod carrier {
+        pub use crate::api::carrier::{Arrival, Carrier, Change};
+    }
 
     /// Promises checked while a scheduler runs.
     #[cfg(feature = "check")]

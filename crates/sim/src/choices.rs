@@ -53,6 +53,9 @@ const PICK: &str = "actor";
 /// is another actor, so that a process that never waits keeps none from moving.
 const IN_A_ROW: u32 = 100;
 
+/// Priorities begin above; those that have fallen are below.
+const HIGH: u64 = u64::MAX / 2;
+
 /// How chance picks the next actor.
 enum Order {
     Any,
@@ -95,11 +98,10 @@ impl Choices {
             is_calm: false,
         };
         if let (Some(rng), Strategy::Priorities { changes, moves }) = (&mut choices.rng, strategy) {
-            let high = u64::MAX / 2;
             choices.order = Order::Priorities {
-                of: (0..actors).map(|_| rng.u64(high..)).collect(),
+                of: (0..actors).map(|_| rng.u64(HIGH..)).collect(),
                 falls: (0..changes).map(|_| rng.u64(..moves.max(1))).collect(),
-                lowest: high,
+                lowest: HIGH,
             };
         }
         choices
@@ -193,6 +195,11 @@ impl Choices {
         let Order::Priorities { of, falls, lowest } = &mut self.order else {
             return None;
         };
+        // A machine that starts in the middle of a run brings further actors.
+        if let Some(rng) = &mut self.rng {
+            let most = actors.iter().max().map_or(0, |most| most + 1);
+            (of.len()..most).for_each(|_| of.push(rng.u64(HIGH..)));
+        }
         let first = |of: &[u64]| {
             (0..actors.len())
                 .max_by_key(|&place| of[actors[place]])

@@ -12,7 +12,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// The node of the scheduler.
+/// The node of the only scheduler of a run.
 pub(crate) const NODE: &str = "simulated";
 /// The scheduler's host name.
 pub(crate) const HOST: &str = "sim";
@@ -44,9 +44,9 @@ struct Traffic {
 }
 
 impl Network {
-    pub(crate) fn new() -> Result<Self, NameError> {
+    pub(crate) fn new(node: &str) -> Result<Self, NameError> {
         let clock = SimClock::default();
-        let router = Arc::new(Router::new(Arc::new(Node::new(NodeName::new(NODE)?))));
+        let router = Arc::new(Router::new(Arc::new(Node::new(NodeName::new(node)?))));
         let way = Way(Arc::new(Inner {
             to: Arc::clone(&router),
             clock: clock.clone(),

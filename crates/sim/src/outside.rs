@@ -1,7 +1,9 @@
 //! The network of a simulated scheduler, for its test, with hosts and peers that disappear.
 
 use crate::faults::LATE;
+use crate::moves::Core;
 use crate::rt::Rt;
+use crate::seat::Seat;
 use ganger_proc_api::{EnvelopeReceiver, HostName, NodeName, SendError};
 use ganger_relay::Router;
 use std::sync::Arc;
@@ -26,19 +28,21 @@ impl Rt<'_> {
     /// router.
     #[must_use]
     pub fn router(&self) -> &Arc<Router> {
-        &self.network.router
+        &self.seat.network.router
     }
 
     /// The envelopes refused after a delay, since the last call. As in a network, their senders do
     /// not hear of the refusal.
     #[must_use]
     pub fn returned(&self) -> Vec<SendError> {
-        self.network.way.take_returned()
+        self.seat.network.way.take_returned()
     }
+}
 
+impl Core<'_> {
     /// Removes some host or peer for a while; returns its name.
-    pub(crate) fn lose_a_place(&self) -> Option<&'static str> {
-        let router = self.router();
+    pub(crate) fn lose_a_place(&self, seat: &Seat<'_>) -> Option<&'static str> {
+        let router = &seat.network.router;
         let hosts = router.local().hosts().into_iter().map(Place::Host);
         let peers = router.peers().into_iter().map(Place::Peer);
         let places: Vec<_> = hosts.chain(peers).collect();
@@ -52,7 +56,7 @@ impl Rt<'_> {
         let router = Arc::clone(router);
         // Another receiver may have taken the name by then; `add` then fails, and the name is in
         // use.
-        self.clock.after(away, move || place.add(&router, receiver));
+        seat.clock.after(away, move || place.add(&router, receiver));
         Some(place.name())
     }
 }

@@ -120,7 +120,9 @@ impl Rt<'_> {
             panic_at_times();
             factory()
         })?;
-        sim::offer_upgrade(move || UpgradeRequest::factory(name, method, ()));
+        self.seat
+            .machine
+            .offer_upgrade(move || UpgradeRequest::factory(name, method, ()));
         Ok(())
     }
 
@@ -130,7 +132,7 @@ impl Rt<'_> {
     ///
     /// `act` is dropped when the run is over.
     pub fn meanwhile(&self, act: impl Fn() + 'static) {
-        sim::offer_act(act);
+        self.seat.machine.offer_act(act);
     }
 }
 

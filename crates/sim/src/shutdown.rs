@@ -6,8 +6,11 @@
 
 use crate::failure::STUCK;
 use crate::faults::LATE;
+use crate::moves::Core;
 use crate::rt::Rt;
+use crate::seat::Seat;
 use ganger_sched::StopReport;
+use std::rc::Rc;
 use std::time::Duration;
 
 impl Rt<'_> {
@@ -18,66 +21,71 @@ impl Rt<'_> {
     /// As [`step`](Self::step); and when a live process remains outside of any call.
     #[track_caller]
     pub fn stop(&self, deadline: Duration) -> StopReport {
-        self.set_end(deadline);
-        if !self.machine(|machine| machine.is_stopping()) {
-            self.machine(|machine| machine.begin_stop());
+        self.core.stop(&self.seat, deadline)
+    }
+}
+
+impl<'a> Core<'a> {
+    #[track_caller]
+    pub(crate) fn stop(&self, seat: &Rc<Seat<'a>>, deadline: Duration) -> StopReport {
+        let machine = &seat.machine;
+        self.set_end(seat, deadline);
+        if !machine.is_stopping() {
+            self.enter(seat, || machine.begin_stop());
         }
-        self.go_on_stopping();
-        while !self.machine(|machine| machine.is_over()) {
+        self.go_on_stopping(seat);
+        while !machine.is_over() {
             if !self.step() {
                 self.fail(format!("the workers have not left, and {STUCK}"));
             }
         }
-        let live = self.machine(|machine| machine.live());
+        let live = machine.live();
         if live > 0 {
             self.fail(format!("{live} processes are left after the shutdown"));
         }
-        self.machine(|machine| machine.report())
+        machine.report()
     }
 
     /// Goes on with a shutdown that has begun.
-    pub(crate) fn go_on_stopping(&self) {
-        if self.shutdown.is_halted.get() || !self.machine(|machine| machine.is_stopping()) {
+    pub(crate) fn go_on_stopping(&self, seat: &Rc<Seat<'a>>) {
+        let machine = &seat.machine;
+        if seat.shutdown.is_halted.get() || !machine.is_stopping() {
             return;
         }
-        if let Some(deadline) = self.machine(|machine| machine.take_deadline()) {
-            self.set_end(deadline);
+        if let Some(deadline) = machine.take_deadline() {
+            self.set_end(seat, deadline);
         }
-        let end = self.shutdown.end.get().unwrap_or_else(|| {
+        let end = seat.shutdown.end.get().unwrap_or_else(|| {
             // The shutdown has begun as a fault, without a deadline.
             let micros = usize::try_from(LATE.as_micros()).unwrap_or(usize::MAX);
-            self.set_end(Duration::from_micros(
-                self.choose_for("shutdown by", micros) as u64,
-            ))
+            let deadline = Duration::from_micros(self.choose_for("shutdown by", micros) as u64);
+            self.set_end(seat, deadline)
         });
-        if self.machine(|machine| machine.live()) > 0 {
-            if self.machine(|machine| machine.is_forced()) {
+        if machine.live() > 0 {
+            if machine.is_forced() {
                 if self.has_grace() {
                     return;
                 }
-            } else if self.now() < end {
+            } else if seat.clock.now() < end {
                 return;
             } else {
-                self.machine(|machine| machine.force());
+                self.enter(seat, || machine.force());
             }
         }
-        self.shutdown.is_halted.set(true);
-        self.machine(|machine| machine.halt());
+        seat.shutdown.is_halted.set(true);
+        machine.halt();
     }
 
     /// Sets the deadline, unless an earlier deadline is set; returns the earlier of both.
-    fn set_end(&self, deadline: Duration) -> Duration {
-        let end = self.now().saturating_add(deadline);
-        let end = self
-            .shutdown
-            .end
-            .get()
-            .map_or(end, |before| before.min(end));
-        self.shutdown.end.set(Some(end));
-        self.machine(|machine| machine.must_stop_by(end));
-        if end > self.now() {
+    fn set_end(&self, seat: &Seat<'a>, deadline: Duration) -> Duration {
+        let (own, now) = (&seat.shutdown.end, seat.clock.now());
+        let end = now.saturating_add(deadline);
+        let end = own.get().map_or(end, |before| before.min(end));
+        own.set(Some(end));
+        seat.machine.must_stop_by(end);
+        if end > now {
             // A timer without an action, so that time goes on until then.
-            self.clock.after(end.saturating_sub(self.now()), || {});
+            seat.clock.after(end.saturating_sub(now), || {});
         }
         end
     }

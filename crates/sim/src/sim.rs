@@ -1,26 +1,31 @@
 //! Single runs, and many.
 
+use crate::chance::Chance;
 use crate::choices::{Choices, Decision, Source};
-use crate::failure::{self, DECISIONS, FailedRun, Failure, Outcome, SEED, STUCK};
+use crate::environment::{given, parse, variable};
+use crate::failure::{self, FailedRun, Failure, Outcome, SEED, STUCK};
 use crate::faults::Faults;
+use crate::left::what_is_left;
+use crate::lives::Lives;
+use crate::moves::Core;
 use crate::network::{HOST, NODE, Network};
-use crate::plan::Plan;
 use crate::quiet::{self, quietly};
 use crate::rt::Rt;
 use crate::strategy::Strategy;
 use crate::trace::Trace;
+use crate::world::World;
+use ganger_proc_api::NodeName;
 use ganger_sched::internal::here;
-use ganger_sched::internal::sim::{self, Driver};
-use ganger_sched::{Builder, Dump, Recorder, Scheduler};
-use ganger_wait::watch::{self, Watching};
+use ganger_sched::internal::sim::{self, Home};
+use ganger_sched::{Builder, Recorder, Scheduler, WeakHandle};
 use std::any::Any;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::io::{self, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
-use std::{env, fmt, mem};
+use std::{fmt, mem};
 
 /// The bytes of the recorder of a run with a file for its trace.
 const RECORDED: usize = 4 << 20;
@@ -155,8 +160,7 @@ impl Sim {
     /// When `test` panics, or a promise is broken. The text has the moves before the panic.
     #[track_caller]
     pub fn run(&self, test: impl FnOnce(&Rt<'_>)) -> Report {
-        let outcome = self.attempt(Source::Seed(self.seed), &mut once(test));
-        self.report(outcome)
+        self.run_one(Source::Seed(self.seed), &of_one(once(test)))
     }
 
     /// Runs `test` once with the decisions of another run. Beyond them the actor of the last move
@@ -166,8 +170,8 @@ impl Sim {
     /// As [`run`](Self::run).
     #[track_caller]
     pub fn replay(&self, decisions: &[u32], test: impl FnOnce(&Rt<'_>)) -> Report {
-        let outcome = self.attempt(Source::Given(decisions.to_vec()), &mut once(test));
-        self.report(outcome)
+        let source = Source::Given(decisions.to_vec());
+        self.run_one(source, &of_one(once(test)))
     }
 
     /// Runs `test` with `seeds` seeds, with two workers and [some faults](Faults::some): see
@@ -192,22 +196,61 @@ impl Sim {
     /// text reports it instead.
     #[track_caller]
     pub fn check_seeds(&self, seeds: u64, test: impl Fn(&Rt<'_>)) {
-        self.check_each(seeds, &test);
+        self.check_each(seeds, &of_one(test));
+    }
+
+    /// Runs `test` once with several machines, which it starts itself, with the seed.
+    ///
+    /// When `test` returns, the machines are stopped, as by [`run`](Self::run).
+    ///
+    /// # Panics
+    /// As [`run`](Self::run).
+    #[track_caller]
+    pub fn run_world(&self, test: impl Fn(&World<'_>)) -> Report {
+        self.run_one(Source::Seed(self.seed), &of_several(test))
+    }
+
+    /// As [`replay`](Self::replay), with several machines.
+    ///
+    /// # Panics
+    /// As [`run`](Self::run).
+    #[track_caller]
+    pub fn replay_world(&self, decisions: &[u32], test: impl Fn(&World<'_>)) -> Report {
+        self.run_one(Source::Given(decisions.to_vec()), &of_several(test))
+    }
+
+    /// As [`check_seeds`](Self::check_seeds), with several machines: see [`World`].
+    ///
+    /// # Panics
+    /// As [`check_seeds`](Self::check_seeds).
+    #[track_caller]
+    pub fn check_worlds(&self, seeds: u64, test: impl Fn(&World<'_>)) {
+        self.check_each(seeds, &of_several(test));
+    }
+
+    /// As [`try_seeds`](Self::try_seeds), with several machines.
+    ///
+    /// # Errors
+    /// The first failed run.
+    #[track_caller]
+    pub fn try_worlds(&self, seeds: u64, test: impl Fn(&World<'_>)) -> Result<(), FailedRun> {
+        self.try_each(seeds, &of_several(test))
+    }
+
+    #[track_caller]
+    fn run_one(&self, source: Source, test: &Test<'_>) -> Report {
+        let outcome = self.play(source, test);
+        self.report(outcome)
     }
 
     #[track_caller]
     fn check_each(&self, seeds: u64, test: &Test<'_>) {
         if let Some(given) = given() {
-            self.replay(&given, test);
+            self.run_one(Source::Given(given), test);
             return;
         }
         if let Some(seed) = variable(SEED) {
-            let seed = parse(SEED, &seed);
-            Self {
-                seed,
-                ..self.clone()
-            }
-            .run(test);
+            self.run_one(Source::Seed(parse(SEED, &seed)), test);
             return;
         }
         if let Err(failed) = self.try_each(seeds, test) {
@@ -245,7 +288,7 @@ impl Sim {
     /// The first failed run.
     #[track_caller]
     pub fn try_seeds(&self, seeds: u64, test: impl Fn(&Rt<'_>)) -> Result<(), FailedRun> {
-        self.try_each(seeds, &test)
+        self.try_each(seeds, &of_one(test))
     }
 
     #[track_caller]
@@ -274,14 +317,14 @@ impl Sim {
     /// When a run fails, as [`check_seeds`](Self::check_seeds).
     #[track_caller]
     pub fn explore(&self, max_runs: u64, test: impl Fn(&Rt<'_>)) -> Explored {
-        self.explore_each(max_runs, &test)
+        self.explore_each(max_runs, &of_one(test))
     }
 
     #[track_caller]
     fn explore_each(&self, max_runs: u64, test: &Test<'_>) -> Explored {
         let mut runs = 0;
         if let Some(given) = given() {
-            self.replay(&given, test);
+            self.run_one(Source::Given(given), test);
             let is_complete = false;
             return Explored {
                 runs: 1,
@@ -341,29 +384,32 @@ impl Sim {
     }
 
     #[track_caller]
-    fn attempt(&self, source: Source, test: &mut dyn FnMut(&Rt<'_>)) -> Outcome {
-        self.play(self.build(), source, test)
-    }
-
-    #[track_caller]
     fn attempt_quietly(&self, source: Source, test: &Test<'_>) -> Outcome {
-        let built = self.build();
-        quietly(|| self.play(built, source, &mut |rt| test(rt)))
+        quietly(|| self.play(source, test))
     }
 
-    /// The parts of a run.
+    /// The parts of a machine: of the only one of a run, or of one with a name.
     ///
     /// # Panics
     /// When the scheduler can't be built with these settings.
     #[track_caller]
-    fn build(&self) -> (Network, Scheduler) {
-        let network = match Network::new() {
+    fn build(
+        &self,
+        name: Option<NodeName>,
+        set: Option<&dyn Fn(Builder) -> Builder>,
+    ) -> (Network, Scheduler) {
+        let node = name.map_or(NODE, NodeName::as_str);
+        let network = match Network::new(node) {
             Ok(network) => network,
             Err(error) => panic!("the network can't be built: {error}"),
         };
-        let builder = Scheduler::builder().node(NODE).host(HOST).quiet_failures();
+        let builder = Scheduler::builder().node(node).host(HOST).quiet_failures();
         let builder = builder.router(Arc::new(network.way.clone()));
         let builder = match &self.set {
+            Some(set) => set(builder),
+            None => builder,
+        };
+        let builder = match set {
             Some(set) => set(builder),
             None => builder,
         };
@@ -379,12 +425,12 @@ impl Sim {
         (network, scheduler)
     }
 
-    fn play(
-        &self,
-        (network, scheduler): (Network, Scheduler),
-        source: Source,
-        test: &mut dyn FnMut(&Rt<'_>),
-    ) -> Outcome {
+    #[track_caller]
+    fn play(&self, source: Source, test: &Test<'_>) -> Outcome {
+        let first = match test.machines {
+            Machines::One => Some(self.build(None, None)),
+            Machines::Several => None,
+        };
         let seed = match source {
             Source::Seed(seed) => Some(seed),
             Source::Given(_) | Source::Plan(..) => None,
@@ -392,70 +438,35 @@ impl Sim {
         // The workers, the spares, the monitor and the timer.
         let choices = Choices::new(source, self.strategy, self.workers + self.spares + 2);
         let choices = Rc::new(RefCell::new(choices));
+        let build = |name, set: Option<&dyn Fn(Builder) -> Builder>| self.build(Some(name), set);
         let driver = Chance {
             choices: Rc::clone(&choices),
             faults: self.faults,
         };
-        let (mut trace, mut moves, mut audits) = (Trace::default(), 0, 0);
-        let (mut made, mut plan) = (Vec::new(), Plan::default());
-        let (mut failure, mut recording) = (None, None);
-        let mut is_clean = false;
         quiet::install();
-        let started = sim::drive(Box::new(driver), || {
-            sim::run(&scheduler, |handle, machine| {
-                let host = Arc::new(handle.downgrade());
-                if let Err(error) = network.router.local().add_host(handle.host_name(), host) {
-                    unreachable!("there is no other host: {error}");
-                }
-                let choices = Rc::clone(&choices);
-                let rt = Rt::new(
-                    handle,
-                    machine,
-                    choices,
-                    network,
-                    self.faults,
-                    self.max_moves,
-                    seed,
-                );
-                let watching = here::watch();
-                let run = || {
-                    test(&rt);
-                    rt.finish();
-                };
-                let others = |call, is_in_init| rt.have_others_move(call, is_in_init);
-                let run = sim::interrupted_by(&others, || catch_unwind(AssertUnwindSafe(run)));
-                failure = run.err().map(|panic| {
-                    let why = text(&*panic);
-                    let given_up = rt.given_up.take().is_some_and(|own| own == why);
-                    let is_stuck = given_up && why.ends_with(STUCK);
-                    Failure {
-                        why,
-                        place: quiet::place().unwrap_or_default(),
-                        given_up,
-                        stuck: is_stuck.then(|| what_is_left(&handle.dump(), &watching)),
-                    }
-                });
-                if failure.is_some() && failure::trace_file().is_some() {
-                    recording = handle.recording(Duration::MAX);
-                }
-                (trace, moves, audits) = (rt.trace.take(), rt.moves(), rt.audits.get());
-                made = rt.choices.borrow().made().to_vec();
-                plan = rt.choices.borrow().done().clone();
-                // A failed scheduler may be in any state, and may not come to an end.
-                let end = || quietly(|| catch_unwind(AssertUnwindSafe(|| rt.finish())));
-                is_clean = failure.is_none() || end().is_ok();
-                let forgotten = catch_unwind(AssertUnwindSafe(|| rt.forget_timers()));
-                is_clean &= forgotten.is_ok();
-            })
+        let (mut outcome, schedulers, is_clean) = sim::drive(Box::new(driver), || {
+            let homes = Lives::new();
+            let core = Rc::new(Core::new(
+                &homes,
+                &build,
+                choices,
+                (self.faults, self.max_moves, seed),
+            ));
+            if let Some(first) = first {
+                core.add("", first);
+            }
+            let played = play_all(&core, test);
+            core.leave();
+            drop(core);
+            homes.into_items().into_iter().for_each(Home::end);
+            played
         });
-        if let Err(error) = started {
-            panic!("the scheduler can't be started: {error}");
-        }
-        let memory = scheduler.downgrade();
+        let memories: Vec<_> = schedulers.iter().map(|it| it.downgrade()).collect();
         if is_clean {
-            drop(scheduler);
-            if self.must_free && memory.upgrade().is_some() {
-                failure = Some(Failure {
+            drop(schedulers);
+            let is_left = |memory: &WeakHandle| memory.upgrade().is_some();
+            if self.must_free && memories.iter().any(is_left) {
+                outcome.failure = Some(Failure {
                     why: "the scheduler's memory is not freed".to_owned(),
                     place: String::new(),
                     given_up: false,
@@ -464,17 +475,9 @@ impl Sim {
             }
         } else {
             // A drop would wait for processes, and no worker moves them any more.
-            mem::forget(scheduler);
+            schedulers.into_iter().for_each(mem::forget);
         }
-        Outcome {
-            failure,
-            made,
-            plan,
-            moves,
-            trace,
-            audits,
-            recording,
-        }
+        outcome
     }
 }
 
@@ -489,13 +492,44 @@ impl fmt::Debug for Sim {
     }
 }
 
-/// A test that runs many times. Without its own type, all tests of a program share the code around
-/// their runs.
-type Test<'a> = dyn Fn(&Rt<'_>) + 'a;
+/// How a run begins.
+#[derive(Clone, Copy)]
+enum Machines {
+    /// With a machine, which is the only one.
+    One,
+    /// Without a machine.
+    Several,
+}
+
+/// A test that may run many times. Without its own type, all tests of a program share the code
+/// around their runs.
+struct Test<'a> {
+    machines: Machines,
+    run: Box<dyn Fn(&Rc<Core<'_>>) + 'a>,
+}
+
+fn of_one<'a>(test: impl Fn(&Rt<'_>) + 'a) -> Test<'a> {
+    let run = move |core: &Rc<Core<'_>>| {
+        for seat in core.seats() {
+            test(&Rt::new(Rc::clone(core), seat));
+        }
+    };
+    Test {
+        machines: Machines::One,
+        run: Box::new(run),
+    }
+}
+
+fn of_several<'a>(test: impl Fn(&World<'_>) + 'a) -> Test<'a> {
+    Test {
+        machines: Machines::Several,
+        run: Box::new(move |core: &Rc<Core<'_>>| test(&World::new(Rc::clone(core)))),
+    }
+}
 
 /// A test that runs once, for code that does not know its type.
-fn once(test: impl FnOnce(&Rt<'_>)) -> impl FnMut(&Rt<'_>) {
-    let mut test = Some(test);
+fn once(test: impl FnOnce(&Rt<'_>)) -> impl Fn(&Rt<'_>) {
+    let test = Cell::new(Some(test));
     move |rt: &Rt<'_>| {
         if let Some(test) = test.take() {
             test(rt);
@@ -503,45 +537,48 @@ fn once(test: impl FnOnce(&Rt<'_>)) -> impl FnMut(&Rt<'_>) {
     }
 }
 
-/// The scheduler's decisions by chance.
-struct Chance {
-    choices: Rc<RefCell<Choices>>,
-    faults: Faults,
-}
-
-impl Driver for Chance {
-    fn choose(&mut self, what: &'static str, of: usize) -> usize {
-        self.choices.borrow_mut().choose(what, of)
-    }
-
-    fn happens(&mut self, what: &'static str) -> bool {
-        let per_mille = match what {
-            "steal fails" => self.faults.steal_fails,
-            "step panics" => self.faults.step_panics,
-            "handler is late" => self.faults.handler_is_late,
-            "handler drops" => self.faults.handler_drops,
-            "handler fails" => self.faults.handler_fails,
-            "handler answers twice" => self.faults.handler_answers_twice,
-            "process is upgraded" => self.faults.process_is_upgraded,
-            "upgrade fails" => self.faults.upgrade_fails,
-            "others act" => self.faults.others_act,
-            "worker wakes in vain" => self.faults.worker_wakes_in_vain,
-            "timer waiter wakes early" => self.faults.timer_waiter_wakes_early,
-            "step blocks" => self.faults.step_blocks,
-            "envelope is refused" => self.faults.envelope_is_refused,
-            "envelope is late" => self.faults.envelope_is_late,
-            "process is terminated" => self.faults.process_is_terminated,
-            "process is cancelled" => self.faults.process_is_cancelled,
-            "shutdown begins" => self.faults.shutdown_begins,
-            "shutdown is forced" => self.faults.shutdown_is_forced,
-            _ => 0,
-        };
-        let happens = self.choices.borrow_mut().happens(what, per_mille);
-        if happens && what == "steal fails" {
-            sim::tell("fault: the steal fails");
+fn play_all(core: &Rc<Core<'_>>, test: &Test<'_>) -> (Outcome, Vec<Scheduler>, bool) {
+    let watching = here::watch();
+    let run = || {
+        (test.run)(core);
+        core.finish();
+    };
+    let others = |call, is_in_init| core.have_others_move(call, is_in_init);
+    let run = sim::interrupted_by(&others, || catch_unwind(AssertUnwindSafe(run)));
+    let failure = run.err().map(|panic| {
+        let why = text(&*panic);
+        let given_up = core.given_up.take().is_some_and(|own| own == why);
+        let is_stuck = given_up && why.ends_with(STUCK);
+        let dumps = || core.seats().into_iter().map(|it| it.handle.dump());
+        Failure {
+            why,
+            place: quiet::place().unwrap_or_default(),
+            given_up,
+            stuck: is_stuck.then(|| what_is_left(dumps(), &watching)),
         }
-        happens
+    });
+    let mut recording = None;
+    if failure.is_some() && failure::trace_file().is_some() {
+        let seats = core.seats();
+        recording = seats
+            .first()
+            .and_then(|it| it.handle.recording(Duration::MAX));
     }
+    let outcome = Outcome {
+        trace: core.trace.take(),
+        moves: core.moves(),
+        audits: core.audits.get(),
+        made: core.choices.borrow().made().to_vec(),
+        plan: core.choices.borrow().done().clone(),
+        failure,
+        recording,
+    };
+    // A failed scheduler may be in any state, and may not come to an end.
+    let end = || quietly(|| catch_unwind(AssertUnwindSafe(|| core.finish())));
+    let mut is_clean = outcome.failure.is_none() || end().is_ok();
+    let forgotten = catch_unwind(AssertUnwindSafe(|| core.forget_timers()));
+    is_clean &= forgotten.is_ok();
+    (outcome, core.take_schedulers(), is_clean)
 }
 
 /// The decisions of the next way, if another way exists.
@@ -557,37 +594,4 @@ fn text(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     text.or_else(|| panic.downcast_ref().cloned())
         .unwrap_or_else(|| "non-string panic payload".to_owned())
-}
-
-/// The decisions in the environment, if it has any.
-fn given() -> Option<Vec<u32>> {
-    let decisions = variable(DECISIONS)?;
-    let numbers = decisions.split(',');
-    Some(numbers.map(|number| parse(DECISIONS, number)).collect())
-}
-
-fn variable(name: &str) -> Option<String> {
-    let value = env::var_os(name).filter(|value| !value.is_empty())?;
-    let text = value.into_string();
-    Some(text.unwrap_or_else(|value| panic!("invalid {name}: {} is not a number", value.display())))
-}
-
-fn parse<N: std::str::FromStr>(name: &str, number: &str) -> N {
-    let parsed = number.trim().parse();
-    parsed.unwrap_or_else(|_| panic!("invalid {name}: {number:?} is not a number, or too large"))
-}
-
-/// The remaining processes, and their waits for locks or channels.
-fn what_is_left(dump: &Dump, watching: &Watching) -> String {
-    let mut left = dump.to_string();
-    let waits = watching.own_waits();
-    for cycle in watch::cycles(&waits) {
-        left += "\n\nThese wait for each other:";
-        cycle.iter().for_each(|it| left += &format!("\n  {it}"));
-    }
-    if !waits.is_empty() {
-        left += "\n\nWaits:";
-        waits.iter().for_each(|it| left += &format!("\n  {it}"));
-    }
-    left
 }

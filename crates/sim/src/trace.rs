@@ -13,17 +13,22 @@ use std::mem;
 pub struct Trace(Vec<Move>);
 
 impl Trace {
-    pub(crate) fn add(&mut self, actor: Actor, did: Did, notes: Vec<Note>) {
-        self.0.push(Move { actor, did, notes });
+    pub(crate) fn add(&mut self, at: &'static str, actor: Actor, did: Did, notes: Vec<Note>) {
+        self.0.push(Move {
+            at,
+            actor,
+            did,
+            notes,
+        });
     }
 
     /// Adds the notes between two moves.
     pub(crate) fn add_between(&mut self, notes: Vec<Note>) {
         for note in notes {
             match note {
-                Note::Outside(did) => self.add(Actor::Outside, did, Vec::new()),
+                Note::Outside(did) => self.add("", Actor::Outside, did, Vec::new()),
                 Note::Within(own) => self.0.push(own),
-                note => self.add(Actor::Outside, Did::Nothing, vec![note]),
+                note => self.add("", Actor::Outside, Did::Nothing, vec![note]),
             }
         }
     }
@@ -89,6 +94,9 @@ fn folded(moves: &[Move]) -> Vec<String> {
     lines.end().chunk_by(|a, b| a == b).map(fold).collect()
 }
 
+/// The machine of an actor, and the actor.
+type Who = (&'static str, Actor);
+
 /// Moves as text.
 #[derive(Default)]
 struct Lines {
@@ -96,9 +104,9 @@ struct Lines {
     folds: bool,
     /// The last moves in a row without work, a line each, and their actors.
     idle: Vec<String>,
-    of: Vec<Actor>,
+    of: Vec<Who>,
     /// The worker and the process of the last line, if the line tells of a find.
-    search: Option<(Actor, Pid)>,
+    search: Option<(Who, Pid)>,
 }
 
 impl Lines {
@@ -113,18 +121,19 @@ impl Lines {
         let mut notes = &it.notes[..];
         let mut line = match it.actor {
             Actor::Worker(_) | Actor::Monitor => {
-                format!("{indent}{}: {}", name(it.actor), Text(it.did))
+                format!("{indent}{}: {}", name(it.at, it.actor), Text(it.did))
             }
             Actor::Outside if it.did != Did::Nothing => {
                 format!("{indent}outside: {}", Text(it.did))
             }
             Actor::Outside => return self.add_notes(notes, depth),
-            Actor::Timer => format!("{indent}timer"),
+            Actor::Timer => format!("{indent}{}", name(it.at, it.actor)),
         };
         if self.folds && is_idle(it) {
             self.idle.push(line);
-            if !self.of.contains(&it.actor) {
-                self.of.push(it.actor);
+            let who = (it.at, it.actor);
+            if !self.of.contains(&who) {
+                self.of.push(who);
             }
             return;
         }
@@ -133,7 +142,7 @@ impl Lines {
             line += &format!(" ({who}){}", and(given));
         }
         let found = match it.did {
-            Did::Found(pid) | Did::TookUp(pid) | Did::Ran(pid) => Some((it.actor, pid)),
+            Did::Found(pid) | Did::TookUp(pid) | Did::Ran(pid) => Some(((it.at, it.actor), pid)),
             _ => None,
         };
         let search = self.search.take().filter(|own| Some(*own) == found);
@@ -181,12 +190,12 @@ impl Lines {
     fn end_idle(&mut self) {
         let (mut idle, mut of) = (mem::take(&mut self.idle), mem::take(&mut self.of));
         if idle.len() > 1 {
-            of.sort_by_key(|&actor| match actor {
-                Actor::Worker(worker) => worker,
-                _ => usize::MAX,
+            of.sort_by_key(|&(at, actor)| match actor {
+                Actor::Worker(worker) => (at, worker),
+                _ => (at, usize::MAX),
             });
             let indent: String = idle[0].chars().take_while(|it| *it == ' ').collect();
-            let names: Vec<_> = of.into_iter().map(name).collect();
+            let names: Vec<_> = of.into_iter().map(|(at, actor)| name(at, actor)).collect();
             let (names, moves) = (names.join(", "), idle.len());
             idle = vec![format!("{indent}{names}: no work ({moves} moves)")];
         }
@@ -218,12 +227,21 @@ fn is_idle(it: &Move) -> bool {
     is_idle && it.notes.is_empty()
 }
 
-fn name(actor: Actor) -> String {
+fn name(at: &str, actor: Actor) -> String {
+    let at = of(at);
     match actor {
-        Actor::Worker(worker) => format!("worker {worker}"),
-        Actor::Monitor => "monitor".to_owned(),
-        Actor::Timer => "timer".to_owned(),
-        Actor::Outside => "outside".to_owned(),
+        Actor::Worker(worker) => format!("{at}worker {worker}"),
+        Actor::Monitor => format!("{at}monitor"),
+        Actor::Timer => format!("{at}timer"),
+        Actor::Outside => format!("{at}outside"),
+    }
+}
+
+/// The name of a machine before that of its actor.
+pub(crate) fn of(machine: &str) -> String {
+    match machine {
+        "" => String::new(),
+        machine => format!("{machine} "),
     }
 }
 
@@ -280,7 +298,7 @@ mod tests {
     fn trace(moves: &[(usize, Did)]) -> Trace {
         let mut trace = Trace::default();
         for &(worker, did) in moves {
-            trace.add(Actor::Worker(worker), did, Vec::new());
+            trace.add("", Actor::Worker(worker), did, Vec::new());
         }
         trace
     }
@@ -338,6 +356,7 @@ mod tests {
     fn moves_within_a_move_are_under_it() {
         let idle = |did| {
             Note::Within(Move {
+                at: "",
                 actor: Actor::Worker(1),
                 did,
                 notes: Vec::new(),
@@ -348,13 +367,14 @@ mod tests {
             idle(Did::Looked),
             idle(Did::Looked),
             Note::Within(Move {
+                at: "",
                 actor: Actor::Timer,
                 did: Did::Nothing,
                 notes: vec![Note::Told("fault: deep".into())],
             }),
         ];
-        trace.add(Actor::Worker(0), WORK, within);
-        trace.add(Actor::Worker(0), Did::Looked, Vec::new());
+        trace.add("", Actor::Worker(0), WORK, within);
+        trace.add("", Actor::Worker(0), Did::Looked, Vec::new());
         let expected = "worker 0: the deadline of the shutdown passes\n  \
                         worker 1: no work (2 moves)\n  timer\n    fault: deep\n\
                         worker 0: looks, in vain\n";

@@ -2,13 +2,19 @@
 
 use crate::id::Incarnation;
 use ganger_sched::internal::here;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// When simulations begin, since the Unix epoch.
+const SIMULATED: Duration = Duration::from_secs(1_700_000_000);
 
 /// The incarnation of a node that starts now. Two starts in one millisecond differ by the
 /// nanoseconds of another clock.
 pub(super) fn incarnation() -> Incarnation {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    let millis = since.map_or(0, |it| u64::try_from(it.as_millis()).unwrap_or(u64::MAX));
+    let since = match here::simulated() {
+        Some(now) => SIMULATED + now,
+        None => (SystemTime::now().duration_since(UNIX_EPOCH)).unwrap_or_default(),
+    };
+    let millis = u64::try_from(since.as_millis()).unwrap_or(u64::MAX);
     let [low, high, ..] = here::now().subsec_nanos().to_le_bytes();
     Incarnation::new(millis, u16::from_le_bytes([low, high]))
 }

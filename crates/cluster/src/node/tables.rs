@@ -6,7 +6,7 @@ use ganger_proc_api::{Completer, EndWatch, ExitCause, Pid, Reply};
 use ganger_sched::crossing::{FarReply, Outgoing};
 use ganger_sched::{ExitAction, ExitKey, RemoteLink};
 use ganger_sync::atomic::{AtomicU64, Ordering};
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// A table with fewer entries is not swept.
 const LEAST: usize = 64;
@@ -109,14 +109,14 @@ impl Watches {
 /// Questions to the peer itself, each with what its answer needs.
 pub(crate) struct Questions<T> {
     last: u64,
-    open: HashMap<u64, T>,
+    open: BTreeMap<u64, T>,
 }
 
 impl<T> Default for Questions<T> {
     fn default() -> Self {
         Self {
             last: 0,
-            open: HashMap::new(),
+            open: BTreeMap::new(),
         }
     }
 }
@@ -174,8 +174,8 @@ impl Asked {
 /// The questions whose answers are out, in both directions.
 #[derive(Default)]
 pub(crate) struct Open {
-    pub(crate) asked: HashMap<u64, Asked>,
-    pub(crate) answering: HashMap<u64, FarReply>,
+    pub(crate) asked: BTreeMap<u64, Asked>,
+    pub(crate) answering: BTreeMap<u64, FarReply>,
     /// Those that are unwanted, and are not there: the word for it, on the control lane, has
     /// overtaken the message; or the answer is on its way.
     pub(crate) early: HashSet<u64>,
@@ -186,7 +186,7 @@ pub(crate) struct Open {
 pub(crate) struct Tables {
     pub(crate) watches: Watches,
     /// The own processes that the peer watches, by its numbers.
-    pub(crate) watched: HashMap<u64, Pid>,
+    pub(crate) watched: BTreeMap<u64, Pid>,
     /// As this side sees them.
     pub(crate) links: HashSet<RemoteLink>,
     pub(crate) names: Questions<Reply<Option<Pid>>>,
@@ -204,8 +204,8 @@ pub(crate) struct Tables {
 #[derive(Default)]
 pub(crate) struct Left {
     pub(crate) watches: Vec<(Pid, Box<dyn ExitAction>)>,
-    pub(crate) watched: HashMap<u64, Pid>,
-    pub(crate) links: HashSet<RemoteLink>,
+    pub(crate) watched: BTreeMap<u64, Pid>,
+    pub(crate) links: Vec<RemoteLink>,
     pub(crate) names: Vec<Reply<Option<Pid>>>,
     pub(crate) spawns: Vec<Spawn>,
     pub(crate) open: Open,
@@ -225,14 +225,17 @@ impl Tables {
         watched + self.links.len() + asked + open
     }
 
-    /// Leaves the tables empty. Numbers are not used again.
+    /// Leaves the tables empty. Numbers are not used again. All is in the order of its numbers, so
+    /// that simulations repeat.
     pub(crate) fn take_all(&mut self) -> Left {
         self.early = HashMap::new();
         self.starting = HashMap::new();
+        let mut links: Vec<_> = std::mem::take(&mut self.links).into_iter().collect();
+        links.sort_unstable_by_key(|link| link.number);
         Left {
             watches: self.watches.take_all(),
             watched: std::mem::take(&mut self.watched),
-            links: std::mem::take(&mut self.links),
+            links,
             names: self.names.take_all(),
             spawns: self.spawns.take_all(),
             open: std::mem::take(&mut self.open),

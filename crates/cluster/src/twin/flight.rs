@@ -7,6 +7,7 @@ use crate::wire::MAX_FRAME;
 use bytes::Bytes;
 use fastrand::Rng;
 use ganger_proc_api::Instant;
+use ganger_sched::internal::choose;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -46,21 +47,29 @@ pub(super) struct Node {
     held: Vec<Moving>,
 }
 
-/// A call, made without the lock of the twin.
-pub(super) enum Call {
-    Frame(Arc<dyn EngineSink>, NodeId, Bytes),
-    Appeared(Arc<dyn EngineSink>, NodeId),
-    Vanished(Arc<dyn EngineSink>, NodeId),
-    Writable(Arc<dyn EngineSink>, NodeId),
+/// A call of a node's sink, made without the lock of the twin.
+pub(super) struct Call {
+    /// The node.
+    pub(super) at: NodeId,
+    sink: Arc<dyn EngineSink>,
+    what: What,
+}
+
+enum What {
+    Frame(NodeId, Bytes),
+    Appeared(NodeId),
+    Vanished(NodeId),
+    Writable(NodeId),
 }
 
 impl Call {
     pub(super) fn make(self) {
-        match self {
-            Self::Frame(sink, from, frame) => sink.frame(&from, frame),
-            Self::Appeared(sink, node) => sink.appeared(&node),
-            Self::Vanished(sink, node) => sink.vanished(&node),
-            Self::Writable(sink, node) => sink.writable(&node),
+        let sink = self.sink;
+        match self.what {
+            What::Frame(from, frame) => sink.frame(&from, frame),
+            What::Appeared(node) => sink.appeared(&node),
+            What::Vanished(node) => sink.vanished(&node),
+            What::Writable(node) => sink.writable(&node),
         }
     }
 }
@@ -76,7 +85,7 @@ pub(super) struct Flight {
     /// By arrival, then in the order of their sends.
     moving: BTreeMap<(Instant, u64), Moving>,
     number: u64,
-    /// Hints to be told.
+    /// Hints to be told, and calls left over.
     hints: Vec<Call>,
     pub(super) counts: Counts,
     /// A thread moves the clock.
@@ -101,17 +110,28 @@ impl Flight {
         }
     }
 
-    fn chance(&mut self, share: u32) -> bool {
-        share > 0 && self.random.u32(..1000) < share
+    /// In a simulation, chance is the simulation's.
+    fn chance(&mut self, what: &'static str, share: u32) -> bool {
+        if share == 0 {
+            return false;
+        }
+        // Without faults the choice is the first.
+        match choose(what, 1000) {
+            Some(chosen) => 999 - chosen < share as usize,
+            None => self.random.u32(..1000) < share,
+        }
     }
 
-    fn up_to(&mut self, time: Duration) -> Duration {
+    fn up_to(&mut self, what: &'static str, time: Duration) -> Duration {
         let most = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
-        Duration::from_nanos(if most == 0 {
-            0
-        } else {
-            self.random.u64(..=most)
-        })
+        if most == 0 {
+            return Duration::ZERO;
+        }
+        let micros = usize::try_from(time.as_micros()).unwrap_or(usize::MAX);
+        match choose(what, micros.saturating_add(1)) {
+            Some(chosen) => Duration::from_micros(chosen as u64),
+            None => Duration::from_nanos(self.random.u64(..=most)),
+        }
     }
 
     /// Returns whether the frame was taken.
@@ -129,17 +149,23 @@ impl Flight {
             self.counts.too_large += 1;
             return true;
         }
-        if is_cut || self.chance(faults.drop[lane.index()]) {
+        if is_cut || self.chance("frame is lost", faults.drop[lane.index()]) {
             self.counts.lost += 1;
             return true;
         }
         let begin = self.begin(&way, frame.len(), &faults);
         self.put(&way, frame, begin, &faults, true);
-        if self.chance(faults.repeat) {
+        if self.chance("frame comes twice", faults.repeat) {
             self.counts.repeated += 1;
             self.put(&way, frame, begin, &faults, false);
         }
         true
+    }
+
+    /// The faults of a way.
+    pub(super) fn faults_of(&self, from: &NodeId, to: &NodeId) -> Faults {
+        let way = self.ways.get(&(from.clone(), to.clone()));
+        way.and_then(|way| way.faults).unwrap_or(self.faults)
     }
 
     /// When the whole frame is on its way.
@@ -156,10 +182,10 @@ impl Flight {
     }
 
     fn put(&mut self, way: &Way, frame: &Bytes, begin: Instant, faults: &Faults, counts: bool) {
-        let mut at = begin + faults.delay + self.up_to(faults.jitter);
-        let is_late = self.chance(faults.reorder);
+        let mut at = begin + faults.delay + self.up_to("frame takes", faults.jitter);
+        let is_late = self.chance("frame is overtaken", faults.reorder);
         let late = if is_late {
-            self.up_to(faults.late)
+            self.up_to("frame is late by", faults.late)
         } else {
             Duration::ZERO
         };
@@ -208,20 +234,38 @@ impl Flight {
             state.has_refused &= !is_writable;
             let sender = self.nodes.get(&from).and_then(|node| node.sink.clone());
             if let Some(sink) = sender.filter(|_| is_writable) {
-                calls.push(Call::Writable(sink, to.clone()));
+                let what = What::Writable(to.clone());
+                let at = from.clone();
+                calls.push(Call { at, sink, what });
             }
         }
-        let node = self.nodes.entry(to).or_default();
+        let node = self.nodes.entry(to.clone()).or_default();
         if node.is_paused {
             let counts = false;
             node.held.push(Moving { counts, ..moving });
         } else if let Some(sink) = node.sink.clone() {
             self.counts.delivered += 1;
-            calls.push(Call::Frame(sink, from, moving.frame));
+            let what = What::Frame(from, moving.frame);
+            calls.push(Call { at: to, sink, what });
         } else {
             self.counts.lost += 1;
         }
         calls
+    }
+
+    /// Sets the time. What is due by then stays to be taken.
+    pub(super) fn be_at(&mut self, now: Instant) {
+        self.now = self.now.max(now);
+    }
+
+    /// Takes a single call that is due.
+    pub(super) fn take_due(&mut self) -> Option<Call> {
+        loop {
+            if !self.hints.is_empty() {
+                return Some(self.hints.remove(0));
+            }
+            self.hints = self.step(self.now)?;
+        }
     }
 
     pub(super) fn next_arrival(&self) -> Option<Instant> {
@@ -249,7 +293,7 @@ impl Flight {
         node.is_paused = false;
         self.counts.lost += std::mem::take(&mut node.held).len() as u64;
         if was_there {
-            self.hint(name, Call::Vanished);
+            self.hint(name, What::Vanished);
         }
     }
 
@@ -261,7 +305,7 @@ impl Flight {
         }
         node.sink = Some(sink);
         let run = node.run;
-        self.hint(name, Call::Appeared);
+        self.hint(name, What::Appeared);
         Some(run)
     }
 
@@ -270,13 +314,14 @@ impl Flight {
         self.nodes.get(name).is_some_and(|node| node.run == run)
     }
 
-    fn hint(&mut self, name: &NodeId, call: fn(Arc<dyn EngineSink>, NodeId) -> Call) {
+    fn hint(&mut self, name: &NodeId, what: fn(NodeId) -> What) {
         if !self.tells_hints {
             return;
         }
         for (other, node) in &self.nodes {
             if let Some(sink) = node.sink.clone().filter(|_| other != name) {
-                self.hints.push(call(sink, name.clone()));
+                let (at, what) = (other.clone(), what(name.clone()));
+                self.hints.push(Call { at, sink, what });
             }
         }
     }

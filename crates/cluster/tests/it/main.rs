@@ -13,6 +13,7 @@ mod questions;
 #[cfg(feature = "conformance")]
 mod recovery;
 mod session;
+mod simulated;
 mod strong;
 mod support;
 mod twin;

@@ -1,4 +1,4 @@
-//! The events of a simulated network, by the timers of its scheduler.
+//! The events of a simulated network, by the timers of each of its schedulers.
 
 use super::faults::{Faults, Site};
 use super::traffic::{Event, Traffic};
@@ -9,15 +9,19 @@ use ganger_time::internal::{OnTime, TimerKey as CallKey};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
-use std::sync::{Mutex, OnceLock, Weak};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
 
-/// A simulated network.
-#[derive(Default)]
+/// A machine's part of a simulated network.
 pub(crate) struct World {
-    /// The timers, and the receiver of their calls.
-    scheduler: OnceLock<(Timers, Weak<dyn OnTime>)>,
-    state: Mutex<State>,
+    sea: Arc<Sea>,
+    machine: usize,
+    /// The timers of the machine.
+    timers: OnceLock<Timers>,
 }
+
+/// A simulated network, of a single machine or of several.
+#[derive(Default)]
+pub(crate) struct Sea(Mutex<State>);
 
 /// Names a deadline until it expires.
 #[derive(Debug, Clone, Copy)]
@@ -25,15 +29,26 @@ pub(crate) struct TimerKey((u64, u64));
 
 #[derive(Default)]
 struct State {
+    machines: Vec<Machine>,
+    traffic: Traffic,
+    paths: BTreeMap<PathBuf, SocketAddr>,
+    hosts: BTreeMap<String, Vec<IpAddr>>,
+}
+
+/// The events that come to a machine. Each is carried out where its end is, by that machine's
+/// timers.
+#[derive(Default)]
+struct Machine {
+    /// The timers, and the receiver of their calls.
+    scheduler: Option<(Timers, Weak<dyn OnTime>)>,
     /// The events to come, by their times and then in the order of arrival.
     coming: BTreeMap<(u64, u64), Happens>,
     put: u64,
     /// The time of the first event, and the timer for it.
     armed: Option<(u64, CallKey)>,
-    traffic: Traffic,
-    paths: BTreeMap<PathBuf, SocketAddr>,
-    hosts: BTreeMap<String, Vec<IpAddr>>,
     is_over: bool,
+    /// Nothing that it does has an effect elsewhere.
+    has_crashed: bool,
 }
 
 enum Happens {
@@ -41,7 +56,7 @@ enum Happens {
     Deadline(Deadline),
 }
 
-impl State {
+impl Machine {
     fn put(&mut self, at: u64, event: Happens) -> TimerKey {
         self.put += 1;
         let key = (at, self.put);
@@ -50,70 +65,161 @@ impl State {
         }
         TimerKey(key)
     }
-}
 
-impl World {
-    /// Takes the timers of the scheduler, and the receiver of their calls.
-    pub(crate) fn attach(&self, timers: Timers, on_time: Weak<dyn OnTime>) {
-        let attached = self.scheduler.set((timers, on_time));
-        assert!(
-            attached.is_ok(),
-            "the network belongs to another scheduler: make a new `SimNet` for each scheduler"
-        );
-    }
-
-    fn scheduler(&self) -> &(Timers, Weak<dyn OnTime>) {
-        let scheduler = self.scheduler.get();
-        scheduler.expect("the network has no scheduler: add it to a builder by `SimNet::add_to`")
-    }
-
-    pub(crate) fn now(&self) -> u64 {
-        self.scheduler().0.now().as_nanos()
+    fn now(&self) -> u64 {
+        let now = |(timers, _): &(Timers, _)| timers.now().as_nanos();
+        self.scheduler.as_ref().map_or(0, now)
     }
 
     /// Sets the timer for the first event: in the next nanosecond at the earliest, so that a thread
     /// of the scheduler carries the event out.
-    fn arm_first(&self, state: &mut State) {
-        let first = state.coming.first_key_value().map(|(&(at, _), _)| at);
-        if state.armed.map(|(at, _)| at) == first {
+    fn arm_first(&mut self) {
+        let first = self.coming.first_key_value().map(|(&(at, _), _)| at);
+        if self.armed.map(|(at, _)| at) == first {
             return;
         }
-        let (timers, on_time) = self.scheduler();
-        if let Some((_, timer)) = state.armed.take() {
+        let now = self.now();
+        let Some((timers, on_time)) = &self.scheduler else {
+            return;
+        };
+        if let Some((_, timer)) = self.armed.take() {
             timers.cancel_call(timer);
         }
         let Some((first, on_time)) = first.zip(on_time.upgrade()) else {
             return;
         };
-        let at = Instant::from_nanos(first.max(self.now() + 1));
+        let at = Instant::from_nanos(first.max(now + 1));
         // Simulated time stands still in this call: the timer is not due yet.
         let timer = timers.call_at(at, on_time).ok();
-        state.armed = timer.map(|timer| (first, timer));
+        self.armed = timer.map(|timer| (first, timer));
+    }
+}
+
+impl Sea {
+    /// Adds a machine.
+    pub(crate) fn join(self: &Arc<Self>) -> World {
+        let mut state = lock(&self.0);
+        state.machines.push(Machine::default());
+        state.traffic.names.push("".into());
+        let machine = state.machines.len() - 1;
+        drop(state);
+        World {
+            sea: Arc::clone(self),
+            machine,
+            timers: OnceLock::new(),
+        }
+    }
+
+    /// Calls `f` for a machine, and schedules the events that it adds to the traffic.
+    fn with<R>(&self, machine: usize, f: impl FnOnce(&mut Traffic) -> R) -> R {
+        let mut state = lock(&self.0);
+        let State {
+            machines, traffic, ..
+        } = &mut *state;
+        traffic.present = machine;
+        traffic.nows.clear();
+        traffic.nows.extend(machines.iter().map(Machine::now));
+        let result = f(traffic);
+        let is_heard = machines.get(machine).is_none_or(|it| !it.has_crashed);
+        for (to, at, event) in traffic.take_new() {
+            if is_heard && let Some(to) = machines.get_mut(to) {
+                to.put(at, Happens::Event(event));
+            }
+        }
+        machines.iter_mut().for_each(Machine::arm_first);
+        result
+    }
+
+    pub(crate) fn set_faults(&self, seed: u64, faults: Faults) {
+        self.outside(|traffic| traffic.set_faults(seed, faults));
+    }
+
+    pub(crate) fn cut(&self, from: &str, to: &str, is_cut: bool) {
+        self.outside(|traffic| traffic.cut_way(from, to, is_cut));
+    }
+
+    pub(crate) fn delay(&self, from: &str, to: &str, nanos: u64) {
+        self.outside(|traffic| traffic.delay(from, to, nanos));
+    }
+
+    /// Calls `f` for no machine.
+    fn outside<R>(&self, f: impl FnOnce(&mut Traffic) -> R) -> R {
+        self.with(usize::MAX, f)
+    }
+
+    /// The present life of the machine is gone. With `resets` the others learn of it.
+    pub(crate) fn crash(&self, name: &str, resets: bool) {
+        let mut state = lock(&self.0);
+        let names = &state.traffic.names;
+        let Some(machine) = names.iter().rposition(|it| **it == *name) else {
+            return;
+        };
+        let gone = &mut state.machines[machine];
+        if gone.has_crashed {
+            return;
+        }
+        gone.is_over = true;
+        gone.has_crashed = true;
+        gone.coming.clear();
+        drop(state);
+        self.outside(|traffic| {
+            traffic.lose(machine);
+            if resets {
+                traffic.reset_machine(machine);
+            }
+        });
+    }
+}
+
+impl World {
+    /// Takes the timers of the scheduler, and the receiver of their calls. The machine has this
+    /// name: connections to its former lives break now.
+    pub(crate) fn attach(&self, name: &str, timers: Timers, on_time: Weak<dyn OnTime>) {
+        let _first = self.timers.set(timers.clone());
+        let mut state = lock(&self.sea.0);
+        let lives = state.traffic.names.iter().enumerate();
+        let lives: Vec<_> = lives
+            .filter(|(place, it)| !name.is_empty() && ***it == *name && *place != self.machine)
+            .map(|(place, _)| place)
+            .collect();
+        state.traffic.names[self.machine] = name.into();
+        state.machines[self.machine].scheduler = Some((timers, on_time));
+        drop(state);
+        self.sea.outside(|traffic| {
+            for life in lives {
+                traffic.reset_machine(life);
+            }
+        });
+    }
+
+    pub(crate) fn now(&self) -> u64 {
+        let timers = self.timers.get();
+        let timers = timers.expect("the network has no scheduler: add it to a builder");
+        timers.now().as_nanos()
     }
 
     /// Calls `f`, and schedules the events that it adds to the traffic.
     pub(super) fn with<R>(&self, f: impl FnOnce(&mut Traffic) -> R) -> R {
-        let mut state = lock(&self.state);
-        state.traffic.now = self.now();
-        let result = f(&mut state.traffic);
-        for (at, event) in state.traffic.take_new() {
-            state.put(at, Happens::Event(event));
-        }
-        self.arm_first(&mut state);
-        result
+        self.sea.with(self.machine, f)
+    }
+
+    fn own<R>(&self, f: impl FnOnce(&mut Machine) -> R) -> R {
+        f(&mut lock(&self.sea.0).machines[self.machine])
     }
 
     pub(crate) fn arm(&self, deadline: Deadline) -> TimerKey {
-        let mut state = lock(&self.state);
-        let key = state.put(deadline.at, Happens::Deadline(deadline));
-        self.arm_first(&mut state);
-        key
+        self.own(|machine| {
+            let key = machine.put(deadline.at, Happens::Deadline(deadline));
+            machine.arm_first();
+            key
+        })
     }
 
     pub(crate) fn disarm(&self, key: TimerKey) {
-        let mut state = lock(&self.state);
-        state.coming.remove(&key.0);
-        self.arm_first(&mut state);
+        self.own(|machine| {
+            machine.coming.remove(&key.0);
+            machine.arm_first();
+        });
     }
 
     /// Carries out the due events. Returns the sockets that may be ready, and the deadlines that
@@ -121,17 +227,17 @@ impl World {
     pub(crate) fn fire(&self) -> (Vec<IoEvent>, Vec<Deadline>) {
         let (mut events, mut deadlines) = (Vec::new(), Vec::new());
         let now = self.now();
-        let mut state = lock(&self.state);
-        state.armed = None;
-        while let Some(first) = state.coming.first_entry()
-            && first.key().0 <= now
-        {
-            match first.remove() {
-                Happens::Event(event) => events.push(event),
-                Happens::Deadline(deadline) => deadlines.push(deadline),
+        self.own(|machine| {
+            machine.armed = None;
+            while let Some(first) = machine.coming.first_entry()
+                && first.key().0 <= now
+            {
+                match first.remove() {
+                    Happens::Event(event) => events.push(event),
+                    Happens::Deadline(deadline) => deadlines.push(deadline),
+                }
             }
-        }
-        drop(state);
+        });
         let mut ready = Vec::new();
         self.with(|traffic| {
             for event in events {
@@ -142,10 +248,11 @@ impl World {
     }
 
     pub(crate) fn detach(&self) {
-        let mut state = lock(&self.state);
-        state.is_over = true;
-        state.coming.clear();
-        self.arm_first(&mut state);
+        self.own(|machine| {
+            machine.is_over = true;
+            machine.coming.clear();
+            machine.arm_first();
+        });
     }
 
     pub(crate) fn set_faults(&self, seed: u64, faults: Faults) {
@@ -153,12 +260,12 @@ impl World {
     }
 
     pub(crate) fn set_host(&self, name: &str, addresses: &[IpAddr]) {
-        (lock(&self.state).hosts).insert(name.to_owned(), addresses.to_vec());
+        (lock(&self.sea.0).hosts).insert(name.to_owned(), addresses.to_vec());
     }
 
     /// The addresses of a host.
     pub(crate) fn host(&self, name: &str) -> Option<Vec<IpAddr>> {
-        lock(&self.state).hosts.get(name).cloned()
+        lock(&self.sea.0).hosts.get(name).cloned()
     }
 
     pub(crate) fn partition(&self, site: Site, is_cut: bool) {
@@ -182,7 +289,7 @@ impl World {
             Site::Address(address) => return address,
             Site::Path(path) => path,
         };
-        let paths = &mut lock(&self.state).paths;
+        let paths = &mut lock(&self.sea.0).paths;
         let next = u128::from(u64::MAX) << 64 | paths.len() as u128;
         let new = SocketAddr::new(Ipv6Addr::from_bits(next).into(), 1);
         *paths.entry(path).or_insert(new)

@@ -7,8 +7,9 @@ mod packets;
 mod signals;
 mod sockets;
 mod traffic;
+mod ways;
 
-pub(crate) use events::{TimerKey, World};
+pub(crate) use events::{Sea, TimerKey, World};
 pub use faults::{Faults, Site};
 #[cfg_attr(not(unix), allow(unused_imports, reason = "there are no signals"))]
 pub(crate) use sockets::SimSignal;

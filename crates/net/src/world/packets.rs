@@ -26,17 +26,22 @@ pub(super) struct Mailboxes(BTreeMap<SocketAddr, Mailbox>);
 #[derive(Default)]
 pub(super) struct Mailbox {
     id: u64,
+    machine: usize,
     /// If set, packets from other addresses are dropped.
     peer: Option<SocketAddr>,
     waiting: VecDeque<Packet>,
 }
 
 impl Mailboxes {
-    pub(super) fn bind(&mut self, address: SocketAddr) -> io::Result<SocketAddr> {
+    pub(super) fn bind(&mut self, address: SocketAddr, machine: usize) -> io::Result<SocketAddr> {
         if self.0.contains_key(&address) {
             return Err(io::ErrorKind::AddrInUse.into());
         }
-        self.0.insert(address, Mailbox::default());
+        let mailbox = Mailbox {
+            machine,
+            ..Mailbox::default()
+        };
+        self.0.insert(address, mailbox);
         Ok(address)
     }
 
@@ -44,8 +49,21 @@ impl Mailboxes {
         self.0.entry(address).or_default()
     }
 
-    pub(super) fn remove(&mut self, address: SocketAddr) {
-        self.0.remove(&address);
+    /// Another life of the machine may have the address by now.
+    pub(super) fn remove(&mut self, address: SocketAddr, machine: usize) {
+        if self.machine(address) == Some(machine) {
+            self.0.remove(&address);
+        }
+    }
+
+    /// The machine of a socket.
+    pub(super) fn machine(&self, address: SocketAddr) -> Option<usize> {
+        self.0.get(&address).map(|mailbox| mailbox.machine)
+    }
+
+    /// A machine is gone.
+    pub(super) fn lose(&mut self, machine: usize) {
+        self.0.retain(|_, mailbox| mailbox.machine != machine);
     }
 
     pub(super) fn arrive(&mut self, packet: Packet) -> Option<IoEvent> {

@@ -174,7 +174,7 @@ impl SimUdp {
 impl Drop for SimUdp {
     fn drop(&mut self) {
         self.world
-            .with(|traffic| traffic.mailboxes.remove(self.address));
+            .with(|traffic| traffic.mailboxes.remove(self.address, traffic.present));
     }
 }
 

@@ -11,6 +11,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io;
 use std::mem;
 use std::net::{Ipv4Addr, Shutdown, SocketAddr};
+use std::sync::Arc;
 
 /// The number of bytes between a write and its read.
 const ROOM: usize = 1 << 16;
@@ -29,7 +30,7 @@ pub(super) struct EndId {
 }
 
 impl EndId {
-    fn other(self) -> Self {
+    pub(super) fn other(self) -> Self {
         Self {
             end: 1 - self.end,
             ..self
@@ -74,33 +75,45 @@ impl Event {
 
 #[derive(Default)]
 pub(super) struct Traffic {
-    pub(super) now: u64,
+    /// The machine whose call this is, and the times of all machines.
+    pub(super) present: usize,
+    pub(super) nows: Vec<u64>,
+    /// The names of the machines. Lives of a machine have the same name.
+    pub(super) names: Vec<Arc<str>>,
+    /// From machine, to machine: what is on the way waits.
+    pub(super) cut_ways: BTreeSet<(Arc<str>, Arc<str>)>,
+    /// From machine, to machine: how much longer the way takes, in nanoseconds.
+    pub(super) delays: BTreeMap<(Arc<str>, Arc<str>), u64>,
     random: Option<fastrand::Rng>,
     faults: Faults,
-    listeners: BTreeMap<SocketAddr, Queue>,
-    connections: BTreeMap<u64, Connection>,
+    pub(super) listeners: BTreeMap<SocketAddr, Queue>,
+    pub(super) connections: BTreeMap<u64, Connection>,
     made: u64,
     ports: u16,
     cut: BTreeSet<SocketAddr>,
     /// Events that wait for the end of a partition.
-    held: Vec<Event>,
-    new: Vec<(u64, Event)>,
+    pub(super) held: Vec<Event>,
+    /// By machine, and by its time.
+    pub(super) new: Vec<(usize, u64, Event)>,
     pub(super) mailboxes: Mailboxes,
     pub(super) signals: Signals,
 }
 
 #[derive(Default)]
-struct Queue {
+pub(super) struct Queue {
     id: u64,
+    pub(super) machine: usize,
     waiting: VecDeque<u64>,
 }
 
-struct Connection {
+pub(super) struct Connection {
     client: SocketAddr,
     server: SocketAddr,
     /// The phase of the connecting end. The accepted end is open from its accept on.
     phase: Phase,
     ends: [EndState; 2],
+    /// The machines of both ends.
+    pub(super) machines: [usize; 2],
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -128,7 +141,7 @@ struct EndState {
 }
 
 impl Traffic {
-    pub(super) fn take_new(&mut self) -> Vec<(u64, Event)> {
+    pub(super) fn take_new(&mut self) -> Vec<(usize, u64, Event)> {
         mem::take(&mut self.new)
     }
 
@@ -167,12 +180,19 @@ impl Traffic {
 
     /// Sends an event from an end: it arrives after all earlier events of this end.
     fn send(&mut self, from: EndId, event: Event) {
-        let arrives = self.now.saturating_add(self.latency());
+        let latency = self.latency();
+        let machine = self.machine_of(from.other());
+        let way = self.way(self.machine_of(from), machine);
+        let delay = self.delays.get(&way).copied().unwrap_or_default();
+        let arrives = self
+            .now_at(machine)
+            .saturating_add(latency)
+            .saturating_add(delay);
         if let Some(end) = self.end(from) {
             end.last_arrival = end.last_arrival.max(arrives);
             end.under_way.push_back(event);
             let at = end.last_arrival;
-            self.new.push((at, Event::OldestOf(from)));
+            self.new.push((machine, at, Event::OldestOf(from)));
         }
     }
 
@@ -213,7 +233,11 @@ impl Traffic {
         if self.listeners.contains_key(&address) {
             return Err(io::ErrorKind::AddrInUse.into());
         }
-        self.listeners.insert(address, Queue::default());
+        let queue = Queue {
+            machine: self.present,
+            ..Queue::default()
+        };
+        self.listeners.insert(address, queue);
         Ok(address)
     }
 
@@ -232,6 +256,12 @@ impl Traffic {
     }
 
     pub(super) fn close_listener(&mut self, address: SocketAddr) {
+        // Another life of the machine may have the address by now.
+        let machine = self.present;
+        let own = self.listeners.get(&address);
+        if own.is_none_or(|queue| queue.machine != machine) {
+            return;
+        }
         let queue = self.listeners.remove(&address).unwrap_or_default();
         for connection in queue.waiting {
             self.close(EndId { connection, end: 1 }, true);
@@ -245,11 +275,13 @@ impl Traffic {
             end: 0,
         };
         let client = SocketAddr::new(Ipv4Addr::LOCALHOST.into(), self.port());
+        let listener = self.listeners.get(&server).map(|queue| queue.machine);
         let connection = Connection {
             client,
             server,
             phase: Phase::Connecting,
             ends: Default::default(),
+            machines: [self.present, listener.unwrap_or(self.present)],
         };
         self.connections.insert(self.made, connection);
         self.send(at, Event::Connect(self.made));
@@ -265,6 +297,7 @@ impl Traffic {
             server: address,
             phase: Phase::Open,
             ends: Default::default(),
+            machines: [self.present; 2],
         };
         self.connections.insert(self.made, connection);
         let connection = self.made;
@@ -389,10 +422,7 @@ impl Traffic {
         if is_cut {
             self.cut.insert(listener);
         } else if self.cut.remove(&listener) {
-            // In the order of arrival. Events that are still cut elsewhere wait again.
-            for event in mem::take(&mut self.held) {
-                self.new.push((self.now, event));
-            }
+            self.let_go();
         }
     }
 
@@ -401,8 +431,7 @@ impl Traffic {
         let of: Vec<u64> = of.map(|(&connection, _)| connection).collect();
         for connection in of {
             for end in [0, 1] {
-                self.new
-                    .push((self.now, Event::Reset(EndId { connection, end })));
+                self.put_now(Event::Reset(EndId { connection, end }));
             }
         }
     }
@@ -414,13 +443,17 @@ impl Traffic {
             Event::Raised(signal) => return self.signals.arrive(signal, ready),
             ref event => event.connection(),
         };
-        let Some(connection) = self.connections.get_mut(&id) else {
+        let Some(connection) = self.connections.get(&id) else {
             return;
         };
-        if self.cut.contains(&connection.server) {
+        let server = connection.server;
+        if self.cut.contains(&server) || self.is_held(&event) {
             self.held.push(event);
             return;
         }
+        let Some(connection) = self.connections.get_mut(&id) else {
+            return;
+        };
         match event {
             Event::OldestOf(at) => {
                 if let Some(oldest) = connection.ends[at.end].under_way.pop_front() {
@@ -469,7 +502,7 @@ impl Traffic {
         if address.port() == 0 {
             address.set_port(self.port());
         }
-        self.mailboxes.bind(address)
+        self.mailboxes.bind(address, self.present)
     }
 
     pub(super) fn send_packet(&mut self, packet: &Packet) -> io::Result<usize> {
@@ -486,8 +519,15 @@ impl Traffic {
             1
         };
         for _ in 0..copies {
-            let at = self.now.saturating_add(self.latency());
-            self.new.push((at, Event::Packet(packet.clone())));
+            let machine = self.mailboxes.machine(packet.to).unwrap_or(self.present);
+            let way = self.way(self.present, machine);
+            if self.cut_ways.contains(&way) {
+                continue;
+            }
+            let delay = self.delays.get(&way).copied().unwrap_or_default();
+            let latency = self.latency().saturating_add(delay);
+            let at = self.now_at(machine).saturating_add(latency);
+            self.new.push((machine, at, Event::Packet(packet.clone())));
         }
         Ok(length)
     }
@@ -502,7 +542,7 @@ impl Traffic {
     /// Raises a signal, which comes as soon as the simulation moves.
     #[cfg_attr(not(unix), allow(dead_code, reason = "there are no signals"))]
     pub(super) fn raise(&mut self, signal: i32) {
-        self.new.push((self.now, Event::Raised(signal)));
+        self.put_now(Event::Raised(signal));
     }
 
     /// A connection arrives at its listener.

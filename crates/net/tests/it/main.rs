@@ -17,5 +17,6 @@ mod options;
 #[cfg(unix)]
 mod signals;
 mod simulated;
+mod simulated_machines;
 mod simulated_others;
 mod support;

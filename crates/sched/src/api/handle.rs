@@ -374,7 +374,8 @@ impl Handle {
     #[must_use]
     pub fn time_to_stop(&self) -> Option<Duration> {
         let left = self.shared.stopper.time_left()?;
-        let virtually = Decider::time().zip(Decider::stop_by());
+        let virtually =
+            Decider::time_of(self.shared.number).zip(Decider::stop_by(self.shared.number));
         Some(virtually.map_or(left, |(now, end)| end.saturating_sub(now)))
     }
 

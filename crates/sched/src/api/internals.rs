@@ -9,7 +9,32 @@ use crate::runtime::driver::Driver;
 use crate::runtime::lent_context::LentWaker;
 use ganger_proc_api::Context;
 use std::any::Any;
+use std::fmt;
 use std::sync::Arc;
+
+type Enter = dyn Fn(&mut dyn FnMut()) + Send + Sync;
+
+/// An extension of a scheduler: what the moves of its workers are inside of in a simulation of
+/// several machines. On threads a driver does the like.
+pub struct Around(Box<Enter>);
+
+impl Around {
+    /// `around` calls the function that it gets once.
+    pub fn new(around: impl Fn(&mut dyn FnMut()) + Send + Sync + 'static) -> Self {
+        Self(Box::new(around))
+    }
+
+    /// Calls `f` inside.
+    pub fn call(&self, f: &mut dyn FnMut()) {
+        (self.0)(f);
+    }
+}
+
+impl fmt::Debug for Around {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Around").finish_non_exhaustive()
+    }
+}
 
 /// Calls of crates above the scheduler to the scheduler.
 pub trait HandleInternals {

@@ -8,6 +8,7 @@
 pub(crate) mod builder;
 pub(crate) mod call;
 pub(crate) mod carried;
+pub(crate) mod carrier;
 pub(crate) mod context;
 #[cfg(feature = "serde")]
 pub(crate) mod crossing;

@@ -50,7 +50,7 @@ impl Shared {
 /// # Errors
 /// When the system refuses the thread; with the deque inside.
 pub(crate) fn start_worker(shared: &Arc<Shared>, index: usize, deque: Deque<Token>) -> Spawned {
-    let Some(deque) = Decider::hire(index, deque) else {
+    let Some(deque) = Decider::hire(shared.number, index, deque) else {
         return Ok(());
     };
     let builder = threads::builder(shared, index);

@@ -45,9 +45,10 @@ pub(crate) trait Decide {
     #[track_caller]
     fn refuse_to_block(_what: &str, _instead: &str) {}
 
-    /// Takes the deque of a worker whose thread would be started. Otherwise gives it back.
+    /// Takes the deque of a worker whose thread would be started, of the scheduler with this
+    /// number. Otherwise gives it back.
     #[inline(always)]
-    fn hire<D: 'static>(_worker: usize, deque: D) -> Option<D> {
+    fn hire<D: 'static>(_scheduler: u64, _worker: usize, deque: D) -> Option<D> {
         Some(deque)
     }
 
@@ -57,15 +58,28 @@ pub(crate) trait Decide {
         None
     }
 
+    /// The present time of the scheduler with this number, in the place of the machine's. The times
+    /// of several schedulers of a simulation may differ.
+    #[inline(always)]
+    fn time_of(_scheduler: u64) -> Option<Duration> {
+        None
+    }
+
     /// Whether the stop with this deadline has begun without a thread.
     #[inline(always)]
     fn begin_stop(_scheduler: &dyn Scheduler, _deadline: Duration) -> bool {
         false
     }
 
-    /// When a stop must be over, by [`time`](Self::time).
+    /// When the stop of the scheduler with this number must be over, by [`time`](Self::time).
     #[inline(always)]
-    fn stop_by() -> Option<Duration> {
+    fn stop_by(_scheduler: u64) -> Option<Duration> {
+        None
+    }
+
+    /// The generation at which the ids of a scheduler begin that checks its promises.
+    #[inline(always)]
+    fn first_generation() -> Option<u32> {
         None
     }
 }

@@ -7,7 +7,7 @@ use crate::handlers::commands::CommandRegistry;
 use crate::handlers::factories::Factories;
 use crate::handlers::names::Names;
 use crate::limits::rooms::Rooms;
-use crate::probe::{Active, Carrier, Probe, Scheduler};
+use crate::probe::{Active, Carrier, Decide, Decider, Probe, Scheduler};
 use crate::process::cancel_signals::CancelSignals;
 use crate::process::exit_actions::ExitRequest;
 use crate::process::remote::Remote;
@@ -82,11 +82,11 @@ fn draw_number() -> u64 {
 }
 
 /// The generation at which ids begin: a random one for each scheduler and run, so that a PID of
-/// another scheduler finds no process. Always the first where promises are checked, as in a
-/// simulation, which repeats.
+/// another scheduler finds no process. Where promises are checked, a simulation decides, so that
+/// runs repeat; else the first.
 fn first_generation(config: &Config, number: u64) -> u32 {
     if config.is_checked {
-        return 1;
+        return Decider::first_generation().unwrap_or(1);
     }
     // Most of the generations are left, and PIDs stay short.
     fastrand::Rng::with_seed(number).u32(1..=1 << 30)

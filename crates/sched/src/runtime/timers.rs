@@ -80,7 +80,7 @@ impl Shared {
 
     /// The time, by the clock, in nanoseconds.
     pub(crate) fn now(&self) -> u64 {
-        nanos(Decider::time().unwrap_or_else(|| self.timing.time.read()))
+        nanos(Decider::time_of(self.number).unwrap_or_else(|| self.timing.time.read()))
     }
 
     /// Whether a timer is set.

@@ -1,6 +1,7 @@
 //! The driver makes the scheduler's random decisions, on this thread.
 
-use super::{Simulation, interleave};
+use super::{SetClock, Simulation, interleave};
+use crate::base::clock::Clock;
 use crate::probe::{Decide, Scheduler};
 use crate::runtime::local;
 use crate::runtime::shared::Shared;
@@ -8,6 +9,7 @@ use crate::runtime::token::Token;
 use ganger_deque::Worker as Deque;
 use std::any::Any;
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// Makes the scheduler's random decisions.
@@ -22,10 +24,14 @@ pub trait Driver {
 thread_local! {
     static DRIVER: RefCell<Option<Box<dyn Driver>>> = const { RefCell::new(None) };
     static IS_DRIVEN: Cell<bool> = const { Cell::new(false) };
-    /// Spares to put to work: see [`Decide::hire`].
-    static HIRED: RefCell<Vec<(usize, Deque<Token>)>> = const { RefCell::new(Vec::new()) };
+    /// Spares to put to work, with the numbers of their schedulers: see [`Decide::hire`].
+    static HIRED: RefCell<Vec<(u64, usize, Deque<Token>)>> = const { RefCell::new(Vec::new()) };
+    /// The generation at which the ids of the next scheduler begin.
+    static FIRST_GENERATION: Cell<u32> = const { Cell::new(1) };
     static VIOLATION: RefCell<Option<String>> = const { RefCell::new(None) };
-    /// The time of the simulation's clock.
+    /// The clocks of all machines, by the numbers of their schedulers.
+    static CLOCKS: RefCell<BTreeMap<u64, SetClock>> = const { RefCell::new(BTreeMap::new()) };
+    /// The time of the machine that moves.
     static TIME: Cell<Duration> = const { Cell::new(Duration::ZERO) };
 }
 
@@ -39,6 +45,9 @@ pub fn drive<R>(driver: Box<dyn Driver>, f: impl FnOnce() -> R) -> R {
         fn drop(&mut self) {
             IS_DRIVEN.set(false);
             DRIVER.take();
+            HIRED.take();
+            CLOCKS.take();
+            FIRST_GENERATION.set(1);
             interleave::forget();
             super::note::forget();
         }
@@ -53,12 +62,26 @@ pub fn drive<R>(driver: Box<dyn Driver>, f: impl FnOnce() -> R) -> R {
     f()
 }
 
-/// The spares hired since the last call.
-pub(super) fn hired() -> Vec<(usize, Deque<Token>)> {
-    HIRED.take()
+/// The spares hired by a scheduler since the last call.
+pub(super) fn hired(scheduler: u64) -> Vec<(usize, Deque<Token>)> {
+    HIRED.with_borrow_mut(|hired| {
+        let own = hired.extract_if(.., |it| it.0 == scheduler);
+        own.map(|(_, worker, deque)| (worker, deque)).collect()
+    })
 }
 
-/// Sets the time of the simulation's clock.
+/// Has the ids of schedulers built from now on begin at this generation, so that a PID of one finds
+/// no process of another.
+pub fn begin_ids_at(generation: u32) {
+    FIRST_GENERATION.set(generation);
+}
+
+/// Adds the clock of a scheduler.
+pub(super) fn add_clock(scheduler: u64, clock: SetClock) {
+    CLOCKS.with_borrow_mut(|clocks| clocks.insert(scheduler, clock));
+}
+
+/// Sets the time of the machine that moves.
 pub(super) fn set_time(now: Duration) {
     TIME.set(now);
 }
@@ -90,6 +113,11 @@ impl Decide for Simulation {
         Self::is_driven().then(|| TIME.get())
     }
 
+    fn time_of(scheduler: u64) -> Option<Duration> {
+        let own = || CLOCKS.with_borrow(|clocks| clocks.get(&scheduler).map(Clock::now));
+        Self::is_driven().then(|| own().unwrap_or(TIME.get()))
+    }
+
     #[inline]
     fn stepping() {
         if Self::is_driven() {
@@ -114,13 +142,13 @@ impl Decide for Simulation {
     }
 
     /// The machine has the spare work.
-    fn hire<D: 'static>(worker: usize, deque: D) -> Option<D> {
+    fn hire<D: 'static>(scheduler: u64, worker: usize, deque: D) -> Option<D> {
         let mut deque = Some(deque);
         if Self::is_driven()
             && let Some(deque) = (&mut deque as &mut dyn Any).downcast_mut::<Option<Deque<Token>>>()
             && let Some(deque) = deque.take()
         {
-            HIRED.with_borrow_mut(|hired| hired.push((worker, deque)));
+            HIRED.with_borrow_mut(|hired| hired.push((scheduler, worker, deque)));
         }
         deque
     }
@@ -132,8 +160,12 @@ impl Decide for Simulation {
         Self::is_driven()
     }
 
-    fn stop_by() -> Option<Duration> {
-        interleave::stop_by()
+    fn stop_by(scheduler: u64) -> Option<Duration> {
+        interleave::stop_by(scheduler)
+    }
+
+    fn first_generation() -> Option<u32> {
+        Some(FIRST_GENERATION.get())
     }
 }
 

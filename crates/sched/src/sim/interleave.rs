@@ -16,6 +16,7 @@ use crate::turn::dispatch;
 use ganger_proc_api::{CancelReason, UpgradeRequest};
 use ganger_sync::scoped;
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,27 +26,36 @@ type Request = Rc<dyn Fn() -> UpgradeRequest>;
 type Act = Rc<dyn Fn()>;
 type Moves = dyn Fn(&'static str, bool);
 
-thread_local! {
+/// What belongs to a single scheduler.
+#[derive(Default)]
+struct Own {
     /// The deadline requested by a process, or the test, since the last look.
-    static DEADLINE: Cell<Option<Duration>> = const { Cell::new(None) };
+    deadline: Option<Duration>,
     /// When the shutdown must be over, by the clock of the simulation.
-    static STOP_BY: Cell<Option<Duration>> = const { Cell::new(None) };
-    static UPGRADES: RefCell<Vec<Request>> = const { RefCell::new(Vec::new()) };
-    static ACTS: RefCell<Vec<Act>> = const { RefCell::new(Vec::new()) };
+    stop_by: Option<Duration>,
+    upgrades: Vec<Request>,
+    acts: Vec<Act>,
+}
+
+thread_local! {
+    /// By the numbers of the schedulers.
+    static OWN: RefCell<BTreeMap<u64, Own>> = const { RefCell::new(BTreeMap::new()) };
     /// Another thread acts. Its acts are not interrupted.
     static IS_ACTING: Cell<bool> = const { Cell::new(false) };
     /// The `moves` of the innermost [`interrupted_by`] on this thread's stack, or null.
     static MOVES: Cell<*const &'static Moves> = const { Cell::new(ptr::null()) };
 }
 
-/// Lets processes be upgraded in this way at any moment, from now on.
-pub fn offer_upgrade(request: impl Fn() -> UpgradeRequest + 'static) {
-    UPGRADES.with_borrow_mut(|upgrades| upgrades.push(Rc::new(request)));
+fn own<R>(scheduler: u64, f: impl FnOnce(&mut Own) -> R) -> R {
+    OWN.with_borrow_mut(|all| f(all.entry(scheduler).or_default()))
 }
 
-/// Lets other threads do this at any moment, from now on.
-pub fn offer_act(act: impl Fn() + 'static) {
-    ACTS.with_borrow_mut(|acts| acts.push(Rc::new(act)));
+pub(super) fn offer_upgrade(shared: &Shared, request: impl Fn() -> UpgradeRequest + 'static) {
+    own(shared.number, |own| own.upgrades.push(Rc::new(request)));
+}
+
+pub(super) fn offer_act(shared: &Shared, act: impl Fn() + 'static) {
+    own(shared.number, |own| own.acts.push(Rc::new(act)));
 }
 
 /// Calls `f`. After each call made by a step or an `init`, calls `moves` as well, which may have
@@ -113,7 +123,7 @@ fn act(shared: &Arc<Shared>) {
         task.cancel(CancelReason::from("a fault of the simulation"));
     }
     if happens("process is upgraded")
-        && let Some(request) = any_upgrade()
+        && let Some(request) = any_upgrade(shared)
         && let Some(task) = any(shared)
     {
         done(Did::Upgraded(task.pid()));
@@ -121,7 +131,7 @@ fn act(shared: &Arc<Shared>) {
         drop(task.upgrade(request()));
     }
     if happens("others act")
-        && let Some(act) = any_act()
+        && let Some(act) = any_act(shared)
     {
         done(Did::Acted);
         act();
@@ -151,16 +161,18 @@ fn any(shared: &Shared) -> Option<crate::runtime::cell::Task> {
     tasks.into_iter().nth(chosen)
 }
 
-fn any_upgrade() -> Option<Request> {
-    let count = UPGRADES.with_borrow(Vec::len);
-    let chosen = (count > 0).then(|| Simulation::choose("upgrade", count))??;
-    UPGRADES.with_borrow(|upgrades| upgrades.get(chosen).cloned())
+fn any_upgrade(shared: &Shared) -> Option<Request> {
+    any_of("upgrade", || own(shared.number, |own| own.upgrades.clone()))
 }
 
-fn any_act() -> Option<Act> {
-    let count = ACTS.with_borrow(Vec::len);
-    let chosen = (count > 0).then(|| Simulation::choose("act", count))??;
-    ACTS.with_borrow(|acts| acts.get(chosen).cloned())
+fn any_act(shared: &Shared) -> Option<Act> {
+    any_of("act", || own(shared.number, |own| own.acts.clone()))
+}
+
+fn any_of<T>(what: &'static str, all: impl FnOnce() -> Vec<T>) -> Option<T> {
+    let all = all();
+    let chosen = (!all.is_empty()).then(|| Simulation::choose(what, all.len()))??;
+    all.into_iter().nth(chosen)
 }
 
 /// Shutdown, first part: submits are refused, and every process gets a cancel event.
@@ -175,10 +187,12 @@ pub(super) fn tell_of_stop(shared: &Arc<Shared>) {
 
 /// As [`tell_of_stop`], if no shutdown has begun, and requests the deadline.
 pub(super) fn begin_stop(shared: &Arc<Shared>, deadline: Duration) {
-    let asked = DEADLINE.get();
-    DEADLINE.set(Some(asked.map_or(deadline, |asked| asked.min(deadline))));
+    own(shared.number, |own| {
+        let asked = own.deadline;
+        own.deadline = Some(asked.map_or(deadline, |asked| asked.min(deadline)));
+    });
     if let Some(now) = Simulation::time() {
-        must_stop_by(now.saturating_add(deadline));
+        must_stop_by(shared, now.saturating_add(deadline));
     }
     if !shared.shutdown.is_stopping() {
         tell_of_stop(shared);
@@ -186,18 +200,20 @@ pub(super) fn begin_stop(shared: &Arc<Shared>, deadline: Duration) {
 }
 
 /// The deadline requested since the last look.
-pub(super) fn take_deadline() -> Option<Duration> {
-    DEADLINE.take()
+pub(super) fn take_deadline(shared: &Shared) -> Option<Duration> {
+    own(shared.number, |own| own.deadline.take())
 }
 
 /// Has the shutdown be over by `end`, or an earlier moment set before.
-pub(super) fn must_stop_by(end: Duration) {
-    STOP_BY.set(Some(STOP_BY.get().map_or(end, |before| before.min(end))));
+pub(super) fn must_stop_by(shared: &Shared, end: Duration) {
+    own(shared.number, |own| {
+        own.stop_by = Some(own.stop_by.map_or(end, |before| before.min(end)));
+    });
 }
 
 /// When the shutdown must be over.
-pub(super) fn stop_by() -> Option<Duration> {
-    STOP_BY.get()
+pub(super) fn stop_by(scheduler: u64) -> Option<Duration> {
+    OWN.with_borrow(|all| all.get(&scheduler)?.stop_by)
 }
 
 /// Forces the shutdown, as its second part: the deadline has passed. The remaining processes end at
@@ -208,10 +224,9 @@ pub(super) fn force(shared: &Arc<Shared>) {
     stop::end_queued(shared);
 }
 
-/// Forgets all of this simulation, for another to follow.
+/// Forgets all of this thread's simulation, for another to follow.
 pub(super) fn forget() {
-    DEADLINE.set(None);
-    STOP_BY.set(None);
-    UPGRADES.take();
-    ACTS.take();
+    // The drop of an act runs users' code.
+    let own = OWN.take();
+    drop(own);
 }

@@ -2,7 +2,8 @@
 //!
 //! A [`Machine`] has the workers and the monitor of a scheduler started without threads. It does
 //! nothing by itself: its owner decides whose move is next, and sets the time. All of it belongs to
-//! one thread. The thread's [`Driver`] makes the scheduler's random decisions.
+//! one thread, which may have several machines, each with its own time. The thread's [`Driver`]
+//! makes the random decisions of all its schedulers.
 
 mod driver;
 mod interleave;
@@ -11,8 +12,8 @@ mod note;
 mod points;
 mod who;
 
-pub use driver::{Driver, drive, happens, pick, violation};
-pub use interleave::{interrupted_by, offer_act, offer_upgrade};
+pub use driver::{Driver, begin_ids_at, drive, happens, pick, violation};
+pub use interleave::interrupted_by;
 pub(crate) use moves::SetClock;
 pub use moves::{BLOCK, Did};
 pub use note::{Actor, Given, Move, Note, noted, show, tell, within};
@@ -33,7 +34,7 @@ use crate::runtime::shared::Shared;
 use crate::runtime::token::Token;
 use crate::worker::simulated::Simulated;
 use ganger_deque::Worker as Deque;
-use ganger_proc_api::Pid;
+use ganger_proc_api::{Pid, UpgradeRequest};
 use std::cell::{OnceCell, RefCell};
 use std::fmt;
 use std::sync::Arc;
@@ -62,6 +63,88 @@ impl fmt::Debug for Machine<'_> {
     }
 }
 
+/// A scheduler started without threads, and the queues of its workers. A [`Machine`] borrows both.
+pub struct Home {
+    shared: Arc<Shared>,
+    queues: Box<[OnceCell<LocalQueue>]>,
+    /// Until the machine starts.
+    deques: RefCell<Vec<(usize, Deque<Token>)>>,
+}
+
+impl Home {
+    /// Takes the places of the scheduler's threads.
+    ///
+    /// # Errors
+    /// When it was started or stopped before.
+    ///
+    /// # Panics
+    /// When it does not check its promises: see `Builder::check_promises`.
+    pub fn new(scheduler: &Scheduler) -> Result<Self, StartError> {
+        let handle: &Handle = scheduler;
+        let shared = Arc::clone(&handle.shared);
+        if shared.shutdown.is_stopping() {
+            return Err(StartError::Stopped);
+        }
+        let deques = shared
+            .start
+            .take_deques()
+            .ok_or(StartError::AlreadyStarted)?;
+        let queues = deques.iter().map(|_| OnceCell::new()).collect();
+        let mut deques: Vec<_> = deques.into_iter().enumerate().collect();
+        let spares = deques.split_off(shared.worker_slots.workers());
+        shared.worker_slots.set_free(spares.into_iter());
+        accounts(&shared).begin();
+        let deques = RefCell::new(deques);
+        Ok(Self {
+            shared,
+            queues,
+            deques,
+        })
+    }
+
+    /// Puts the workers to work, at this time. The thread has a [driver](drive). Called once.
+    #[must_use]
+    pub fn start(&self, now: Duration) -> Machine<'_> {
+        let shared = &self.shared;
+        let clock = SetClock::default();
+        clock.0.set(now);
+        driver::add_clock(shared.number, clock.clone());
+        driver::set_time(clock.now());
+        who::begin(shared);
+        let monitor = monitor::simulated::Simulated::new(shared, clock.clone());
+        let machine = Machine {
+            shared,
+            queues: &self.queues,
+            workers: self.queues.iter().map(|_| RefCell::new(None)).collect(),
+            monitor: RefCell::new(monitor),
+            clock,
+        };
+        for (index, deque) in self.deques.take() {
+            machine.put_to_work(index, deque);
+        }
+        shared.start.begin_to_serve();
+        machine
+    }
+
+    /// Gives up what the workers had. The machine has [left](Machine::leave).
+    pub fn end(self) {
+        let shared = &self.shared;
+        shared.census.pool.close();
+        for queue in self.queues.into_iter().filter_map(OnceCell::into_inner) {
+            queue.handlers.leave(shared.own_counters());
+        }
+        shared.commands.give_up(shared.own_counters());
+        shared.extensions.halt(shared.own_counters());
+        shared.close_timers();
+    }
+}
+
+impl fmt::Debug for Home {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Home").finish_non_exhaustive()
+    }
+}
+
 /// Starts a scheduler without threads, and calls `f` with its workers.
 ///
 /// Work that `f` leaves undone stays undone: processes that have not ended never do.
@@ -75,28 +158,12 @@ pub fn run<R>(
     scheduler: &Scheduler,
     f: impl FnOnce(&Handle, &Machine<'_>) -> R,
 ) -> Result<R, StartError> {
-    let handle: &Handle = scheduler;
-    let shared = &handle.shared;
-    if shared.shutdown.is_stopping() {
-        return Err(StartError::Stopped);
-    }
-    let deques = shared
-        .start
-        .take_deques()
-        .ok_or(StartError::AlreadyStarted)?;
-    let queues: Vec<_> = deques.iter().map(|_| OnceCell::new()).collect();
-    let mut deques: Vec<_> = deques.into_iter().enumerate().collect();
-    let spares = deques.split_off(shared.worker_slots.workers());
-    shared.worker_slots.set_free(spares.into_iter());
-    accounts(shared).begin();
-    let result = work_without_threads(handle, &queues, deques, f);
-    shared.census.pool.close();
-    for queue in queues.into_iter().filter_map(OnceCell::into_inner) {
-        queue.handlers.leave(shared.own_counters());
-    }
-    shared.commands.give_up(shared.own_counters());
-    shared.extensions.halt(shared.own_counters());
-    shared.close_timers();
+    let home = Home::new(scheduler)?;
+    let machine = home.start(Duration::ZERO);
+    let result = f(scheduler, &machine);
+    machine.leave();
+    drop(machine);
+    home.end();
     Ok(result)
 }
 
@@ -106,35 +173,6 @@ fn accounts(shared: &Shared) -> &Accounts {
         .expect("a simulated scheduler checks its promises")
         .1
         .0
-}
-
-fn work_without_threads<R>(
-    handle: &Handle,
-    queues: &[OnceCell<LocalQueue>],
-    deques: Vec<(usize, Deque<Token>)>,
-    f: impl FnOnce(&Handle, &Machine<'_>) -> R,
-) -> R {
-    let shared = &handle.shared;
-    let clock = SetClock::default();
-    driver::set_time(clock.now());
-    who::begin(shared);
-    let monitor = monitor::simulated::Simulated::new(shared, clock.clone());
-    let machine = Machine {
-        shared,
-        queues,
-        workers: queues.iter().map(|_| RefCell::new(None)).collect(),
-        monitor: RefCell::new(monitor),
-        clock,
-    };
-    for (index, deque) in deques {
-        machine.put_to_work(index, deque);
-    }
-    shared.start.begin_to_serve();
-    let result = f(handle, &machine);
-    let workers = machine.workers.into_iter();
-    let workers = workers.filter_map(RefCell::into_inner);
-    workers.for_each(Simulated::leave);
-    result
 }
 
 impl Machine<'_> {
@@ -160,9 +198,30 @@ impl Machine<'_> {
 
     /// Puts spares to work whose threads would have been started.
     fn put_hired_to_work(&self) {
-        for (index, deque) in driver::hired() {
+        for (index, deque) in driver::hired(self.shared.number) {
             self.put_to_work(index, deque);
         }
+    }
+
+    /// Has the workers drop what they keep for later processes.
+    pub fn leave(&self) {
+        let workers = self.workers.iter().filter_map(RefCell::take);
+        workers.for_each(Simulated::leave);
+    }
+
+    /// Makes the clock of this machine that of the thread: see [`set_now`](Self::set_now).
+    pub fn be_present(&self) {
+        driver::set_time(self.now());
+    }
+
+    /// Lets processes of this machine be upgraded in this way at any moment, from now on.
+    pub fn offer_upgrade(&self, request: impl Fn() -> UpgradeRequest + 'static) {
+        interleave::offer_upgrade(self.shared, request);
+    }
+
+    /// Lets other threads of this machine do this at any moment, from now on.
+    pub fn offer_act(&self, act: impl Fn() + 'static) {
+        interleave::offer_act(self.shared, act);
     }
 
     /// How many workers and spares there can be.
@@ -264,7 +323,7 @@ impl Machine<'_> {
         self.clock.now()
     }
 
-    /// Sets the time, which never goes back.
+    /// Sets the time, which never goes back, and makes it the time of the thread.
     pub fn set_now(&self, now: Duration) {
         self.clock.0.set(self.now().max(now));
         driver::set_time(self.now());
@@ -313,12 +372,12 @@ impl Machine<'_> {
     /// The deadline given to `begin_stop` since the last call of this.
     #[must_use]
     pub fn take_deadline(&self) -> Option<Duration> {
-        interleave::take_deadline()
+        interleave::take_deadline(self.shared)
     }
 
     /// Has the shutdown be over by this moment of the simulation's clock. The earliest counts.
     pub fn must_stop_by(&self, end: Duration) {
-        interleave::must_stop_by(end);
+        interleave::must_stop_by(self.shared, end);
     }
 
     /// Forces the shutdown, as its second part: the deadline has passed. The remaining processes

@@ -36,6 +36,8 @@ pub enum Actor {
 /// A move, or an event between two moves.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Move {
+    /// The machine of the actor, where there are several.
+    pub at: &'static str,
     /// The actor of the move.
     pub actor: Actor,
     /// The kind of the move.
@@ -180,12 +182,13 @@ pub fn noted() -> Vec<Note> {
 
 /// Lets another actor move in the middle of a move. Events meanwhile are noted as a part of this
 /// inner move.
-pub fn within(actor: Actor, advance: impl FnOnce() -> Did) -> Did {
+pub fn within(at: &'static str, actor: Actor, advance: impl FnOnce() -> Did) -> Did {
     let before = NOTES.take();
     let did = advance();
     NOTES.with_borrow_mut(|notes| {
         let own = std::mem::replace(notes, before);
         notes.push(Note::Within(Move {
+            at,
             actor,
             did,
             notes: own,

@@ -13,7 +13,8 @@ thread_local! {
 
 #[derive(Default)]
 struct Seen {
-    scheduler: Option<Arc<Shared>>,
+    /// In the order of their starts. Their PIDs differ: see [`begin_ids_at`](super::begin_ids_at).
+    schedulers: Vec<Arc<Shared>>,
     /// The method and the type of each process.
     what: HashMap<Pid, (Symbol, &'static str)>,
     /// The tags of each process above the small numbers, in the order in which they were seen.
@@ -46,7 +47,7 @@ impl fmt::Display for Who {
 
 /// Makes texts about processes of this scheduler from now on.
 pub(super) fn begin(shared: &Arc<Shared>) {
-    SEEN.with_borrow_mut(|seen| seen.scheduler = Some(Arc::clone(shared)));
+    SEEN.with_borrow_mut(|seen| seen.schedulers.push(Arc::clone(shared)));
 }
 
 /// Notes the method and the type of the process.
@@ -77,11 +78,11 @@ pub(super) fn describe_ended(pid: Pid, method: Symbol) -> String {
 
 impl Seen {
     fn who(&self, pid: Pid, (method, type_name): (Symbol, &'static str)) -> Who {
-        let scheduler = self.scheduler.as_ref();
+        let names = self.schedulers.iter().map(|it| it.names.of(pid));
         Who {
             method,
             type_name,
-            names: scheduler.map_or(Vec::new(), |it| it.names.of(pid)),
+            names: names.flatten().collect(),
         }
     }
 }
@@ -105,7 +106,7 @@ pub fn tag(pid: Pid, tag: Tag) -> Tag {
 
 /// The registered name of a command.
 pub(super) fn command(id: CommandId) -> Option<Symbol> {
-    SEEN.with_borrow(|seen| seen.scheduler.as_ref()?.commands.name(id))
+    SEEN.with_borrow(|seen| (seen.schedulers.iter()).find_map(|it| it.commands.name(id)))
 }
 
 pub(super) fn forget() {

@@ -15,3 +15,4 @@ mod senders;
 mod spares;
 mod tasks;
 mod waits;
+mod worlds;
