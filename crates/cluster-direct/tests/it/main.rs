@@ -6,6 +6,7 @@ mod guests;
 mod hostile;
 #[path = "../../../../xtask/src/cluster_keys/issue.rs"]
 mod issue;
+mod leaks;
 mod members;
 mod refusals;
 mod sessions;
