@@ -23,7 +23,8 @@ const LIST: &str = "xtask/conformance.txt";
 const CASES: &str = "crates/cluster/src/conformance/";
 
 /// The crates whose tests may name cases, in the workspace and beside it.
-const TESTS: [&str; 4] = [
+const TESTS: [&str; 5] = [
+    "crates/again/tests/",
     "crates/cluster/tests/",
     "crates/cluster-direct/tests/",
     "crates/link/tests/",
@@ -55,7 +56,11 @@ const HARNESSES: [Harness; 6] = [
         name: "twin",
         file: "crates/cluster/src/conformance/twins.rs",
         of: "Twins",
-        tests: &["crates/cluster/tests/", "crates/link/tests/"],
+        tests: &[
+            "crates/cluster/tests/",
+            "crates/link/tests/",
+            "crates/again/tests/",
+        ],
         others: &[],
     },
     Harness {

@@ -60,6 +60,7 @@ fn answers_after(rt: &Rt<'_>, failures: usize, log: &Log) -> impl FnMut() -> Cal
 }
 
 // pins: C6
+// case: 44
 #[test]
 fn a_question_is_asked_until_it_has_an_answer_with_growing_pauses() {
     let gaps = |seed: u64| {
@@ -281,6 +282,7 @@ fn account(rt: &Rt<'_>) -> Address<Pay> {
 }
 
 // pins: C6, C7
+// case: 44
 #[test]
 fn what_is_asked_again_is_done_once() {
     Sim::check(50, |rt| {

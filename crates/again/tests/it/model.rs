@@ -140,6 +140,7 @@ fn play(acts: &[Act], (most_senders, most_answers): (usize, usize)) {
 
 proptest! {
     // pins: C7
+    // case: 44
     #[test]
     fn nothing_is_done_twice_and_each_asker_has_the_one_answer(
         acts in proptest::collection::vec(act(), 0..120),

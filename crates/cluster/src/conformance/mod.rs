@@ -518,26 +518,31 @@ macro_rules! cases {
             $crate::conformance::a_link_of_a_start_elsewhere_ends_with_the_connection::<$harness>();
         }
         // pins: B36
+        // case: 38
         #[test]
         fn groups_have_the_members_of_all_nodes() {
             $crate::conformance::groups_have_the_members_of_all_nodes::<$harness>();
         }
         // pins: B37
+        // case: 38
         #[test]
         fn a_broadcast_reaches_the_members_of_all_nodes() {
             $crate::conformance::a_broadcast_reaches_the_members_of_all_nodes::<$harness>();
         }
         // pins: B36
+        // case: 38
         #[test]
         fn members_of_a_lost_node_leave() {
             $crate::conformance::members_of_a_lost_node_leave::<$harness>();
         }
         // pins: B38
+        // case: 36
         #[test]
         fn a_name_of_the_cluster_is_found_everywhere() {
             $crate::conformance::a_name_of_the_cluster_is_found_everywhere::<$harness>();
         }
         // pins: B38
+        // case: 36
         #[test]
         fn a_name_of_the_cluster_has_one_holder_in_the_end() {
             $crate::conformance::a_name_of_the_cluster_has_one_holder_in_the_end::<$harness>();

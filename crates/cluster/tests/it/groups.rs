@@ -86,6 +86,7 @@ impl Engine for Counting {
 }
 
 // pins: B37
+// case: 38
 #[test]
 fn a_broadcast_to_a_thousand_members_is_one_message_for_each_node() {
     const EACH: usize = 1_000;
@@ -263,6 +264,7 @@ impl Follower {
 }
 
 // pins: B36
+// case: 38
 #[test]
 fn all_nodes_see_the_same_members_after_joins_leaves_crashes_and_cuts() {
     for seed in 0..4 {
@@ -303,6 +305,7 @@ fn all_nodes_see_the_same_members_after_joins_leaves_crashes_and_cuts() {
 }
 
 // pins: B36
+// case: 38
 #[test]
 fn a_node_that_comes_late_is_told_of_all_in_portions() {
     const MEMBERS: usize = 5_000;
@@ -355,6 +358,7 @@ fn what_other_nodes_do_not_take_is_refused_at_once() {
 
 /// Both have the name while they are not connected. When they meet the older entry wins.
 // pins: B38
+// case: 36
 #[test]
 fn of_two_owners_the_older_keeps_the_name_and_the_other_is_told() {
     let twin = Twin::new(11);

@@ -50,6 +50,7 @@ fn sleep(clock: &AtomicU64, time: Duration) {
 }
 
 // pins: B34
+// case: 37
 #[test]
 fn after_a_sleep_of_the_machine_nothing_is_held_by_the_first_look() {
     // The store's time stands still, too: no timer and no answer tells of the sleep.
@@ -143,6 +144,7 @@ fn a_guarded_process_sees_its_loss_before_any_later_message() {
 }
 
 // pins: B33
+// case: 37
 #[test]
 fn without_a_store_there_is_no_strong_name() {
     let twin = Twin::new(1);
@@ -163,6 +165,7 @@ fn failed<T: std::fmt::Debug>(answer: Result<T, CommandError>) -> StrongError {
 }
 
 // pins: B33
+// case: 37
 #[test]
 fn a_store_that_is_down_gives_nothing_and_says_so() {
     let (twin, store) = (Twin::new(1), TwinStore::new(1));
@@ -237,6 +240,7 @@ fn what_a_process_that_has_gone_wants_is_not_given() {
 }
 
 // pins: B32
+// case: 37
 #[test]
 fn a_stop_gives_names_back_at_once_and_a_restart_goes_on_with_the_numbers() {
     let folder = std::env::temp_dir().join(format!("ganger-strong-{}", std::process::id()));
