@@ -5,7 +5,7 @@
 mod issue;
 
 use crate::far;
-use ganger::cluster::{Cluster, Engine};
+use ganger::cluster::{Cluster, Engine, Registrar};
 use ganger::net::Net;
 use ganger::{BoxError, NodeName, Pid, Scheduler};
 use ganger_bench_options::job::Job;
@@ -49,6 +49,8 @@ pub struct Place {
     pub keys: Option<PathBuf>,
     /// Whether the scheduler has a driver for sockets.
     pub has_sockets: bool,
+    /// The file of the second node's registrar, if it has one.
+    pub registrar: Option<PathBuf>,
 }
 
 /// Settings of a pair.
@@ -56,6 +58,7 @@ pub struct Place {
 pub(crate) struct How {
     pub(crate) over_tls: bool,
     pub(crate) has_sockets: bool,
+    pub(crate) has_registrar: bool,
 }
 
 impl Place {
@@ -68,6 +71,7 @@ impl Place {
             secret: env::var("SECRET").ok()?,
             keys: env::var_os("KEYS").map(PathBuf::from),
             has_sockets: env::var_os("SOCKETS").is_some(),
+            registrar: env::var_os("REGISTRAR").map(PathBuf::from),
         })
     }
 }
@@ -84,6 +88,9 @@ pub fn second(node: &str, seed: &str, first: Option<&Place>) -> Result<Second, B
     command.env("SECRET", first.map_or("", |it| &it.secret));
     if let Some(keys) = first.and_then(|it| it.keys.as_ref()) {
         command.env("KEYS", keys);
+    }
+    if let Some(file) = first.and_then(|it| it.registrar.as_ref()) {
+        command.env("REGISTRAR", file);
     }
     if first.is_some_and(|it| it.has_sockets) {
         command.env("SOCKETS", "1");
@@ -132,7 +139,7 @@ pub(crate) struct Nodes {
     pub(crate) scheduler: Scheduler,
     pub(crate) cluster: Cluster,
     pub(crate) others: Vec<Second>,
-    _keys: Option<TempDir>,
+    _folder: TempDir,
 }
 
 const OTHERS: [&str; 2] = ["beta", "gamma"];
@@ -145,13 +152,20 @@ impl Nodes {
         how: How,
         others: usize,
     ) -> Result<Self, BoxError> {
-        let keys = how.over_tls.then(keys).transpose()?;
+        let folder = tempfile::tempdir()?;
+        if how.over_tls {
+            let names = ["alpha", OTHERS[0], OTHERS[1]];
+            let issued = issue::issue(folder.path(), &names, [2020, 2100]);
+            issued.map_err(|error| error.to_string())?;
+        }
+        let path = folder.path();
         let place = Place {
             node: "alpha".to_owned(),
             seed: None,
             secret: format!("{:x}", RandomState::new().hash_one("a secret")),
-            keys: keys.as_ref().map(|keys| keys.path().to_owned()),
+            keys: how.over_tls.then(|| path.to_owned()),
             has_sockets: how.has_sockets,
+            registrar: how.has_registrar.then(|| path.join("registrar")),
         };
         let (scheduler, cluster, engine) = join(job, carrier, &place)?;
         let seed = carrier.seed(&engine)?;
@@ -161,7 +175,7 @@ impl Nodes {
             scheduler,
             cluster,
             others: others.collect::<Result<_, _>>()?,
-            _keys: keys,
+            _folder: folder,
         };
         let begin = Instant::now();
         while nodes.cluster.nodes().len() < nodes.others.len() {
@@ -191,14 +205,6 @@ impl Nodes {
     }
 }
 
-fn keys() -> Result<TempDir, BoxError> {
-    let folder = tempfile::tempdir()?;
-    let names = ["alpha", OTHERS[0], OTHERS[1]];
-    let issued = issue::issue(folder.path(), &names, [2020, 2100]);
-    issued.map_err(|error| error.to_string())?;
-    Ok(folder)
-}
-
 fn join<C: Carrier>(
     job: &Job,
     carrier: C,
@@ -210,7 +216,14 @@ fn join<C: Carrier>(
     }
     let scheduler = builder.start()?;
     let engine = carrier.engine(place);
-    let cluster = Cluster::builder()
+    let mut builder = Cluster::builder();
+    if let Some(file) = &place.registrar {
+        builder = builder.store(match place.seed {
+            None => Registrar::at(OTHERS[0]),
+            Some(_) => Registrar::file(file),
+        });
+    }
+    let cluster = builder
         .cookie(&place.secret)
         .engine(engine.clone())
         .types(|types| {

@@ -4,6 +4,7 @@ use crate::Measured;
 use crate::far::PIDS;
 use crate::pair::{Carrier, How, Nodes, PATIENCE};
 use crate::tally::{LAST, block, now, percentiles};
+use ganger::cluster::NameLost;
 use ganger::prelude::*;
 use ganger::{ExitCause, Message, SendErrorKind};
 use ganger_bench_options::catalog::Id;
@@ -79,7 +80,10 @@ pub(crate) fn run<C: Carrier>(job: &Job, carrier: C) -> Measured {
         Id::X7 => start(plain, 1)?.stopped(Duration::from_millis(job.elements())),
         Id::X8 => start(plain, 1)?.monitors(job.elements()),
         Id::X9 => {
-            let crash = start(plain, 1)?.end(|nodes| Ok(nodes.second().kill()))?;
+            let crash = start(plain, 1)?.end(|nodes| {
+                nodes.second().kill();
+                Ok(())
+            })?;
             let hang = start(plain, 1)?.end(|nodes| nodes.second().stop())?;
             Ok(vec![("crash", crash), ("hang", hang)])
         }
@@ -88,6 +92,16 @@ pub(crate) fn run<C: Carrier>(job: &Job, carrier: C) -> Measured {
             let nodes = start(plain, 2)?;
             let mut all = beside(&alone, &nodes.scheduler, job.elements())?;
             all.extend(nodes.idle(job)?);
+            Ok(all)
+        }
+        Id::X16 => {
+            let has_registrar = How {
+                has_registrar: true,
+                ..plain
+            };
+            let mut all: Vec<_> = named(trips(plain)?, ["round trip, p50"]).collect();
+            let nodes = start(has_registrar, 1)?;
+            all.extend(round_trips(job, |count| nodes.take_names(count))?);
             Ok(all)
         }
         _ => Err(Error::Missing("it is no workload of nodes".to_owned()).into()),
@@ -185,7 +199,7 @@ impl Nodes {
             }
             Ok(Payload::any(all))
         })?;
-        Ok(asks.wait().take::<Vec<Pid>>()?)
+        asks.wait().take()
     }
 
     fn round_trips(&self, to: Pid, count: u64) -> Result<[u64; 2], BoxError> {
@@ -204,6 +218,26 @@ impl Nodes {
         })?;
         let mut times = player.wait().take::<Vec<u64>>()?;
         self.account(to)?;
+        Ok(percentiles(&mut times))
+    }
+
+    /// X16: the times in which a process gets names, each after the one before.
+    fn take_names(&self, count: u64) -> Result<[u64; 2], BoxError> {
+        let names = self.cluster.strong_names()?;
+        let owner = self.scheduler.spawn(actor_fn(|_, lost: NameLost, _| {
+            Err(format!("it is lost: {lost:?}").into())
+        }))?;
+        let (mut times, mut last) = (Vec::new(), None);
+        for number in 0..count {
+            let name = format!("{count} {number}");
+            let begin = Instant::now();
+            let taken = names.register(&name, owner.address().recipient());
+            let token = taken.wait_timeout(PATIENCE)?;
+            times.push(u64::try_from(begin.elapsed().as_nanos())?);
+            if last.replace(token).is_some_and(|last| last >= token) {
+                return Err("a fencing number does not grow".into());
+            }
+        }
         Ok(percentiles(&mut times))
     }
 

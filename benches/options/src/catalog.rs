@@ -211,6 +211,7 @@ names! {
     X8 = "X8",
     X9 = "X9",
     X10 = "X10",
+    X16 = "X16",
     Deque = "deque",
     Mailbox = "mailbox",
 }
@@ -258,7 +259,7 @@ impl Id {
     /// Returns whether two programs run the workload, as nodes.
     #[must_use]
     pub fn is_of_cluster(self) -> bool {
-        (Self::X1..=Self::X10).contains(&self)
+        (Self::X1..=Self::X16).contains(&self)
     }
 
     /// Returns whether the workload needs timers. Other workloads run without them: idle threads

@@ -138,3 +138,19 @@ pub(super) const BESIDE: Spec = Spec {
         metric("cpu", "ms/s").to(&[Just(1.0)]),
     ],
 };
+
+pub(super) const NAMES: Spec = Spec {
+    id: Id::X16,
+    name: "strong_name",
+    what: "A process takes strong names, one after the other, of a registrar at another node, \
+           which writes each to its disk; beside a round trip",
+    of: "names",
+    full: 1_000,
+    quick: 50,
+    peers: ALONE,
+    metrics: &[
+        metric("round trip, p50", "us"),
+        metric("p50", "us").to(&[OursIn("round trip, p50", 2.0)]),
+        metric("p99", "us"),
+    ],
+};

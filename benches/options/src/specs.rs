@@ -554,6 +554,7 @@ pub(super) const SPECS: &[Spec] = &[
     cluster::MONITORS,
     cluster::ENDS,
     cluster::BESIDE,
+    cluster::NAMES,
     DEQUE,
     MAILBOX,
 ];
