@@ -20,7 +20,7 @@ pub use node::{
     Builder, Cluster, ClusterNameError, ClusterNameErrorKind, FarSpawn, FencingToken, Foreign,
     FunctionRefused, Guarded, JoinError, LockLost, MAX_MESSAGE, NameLost, NameRevoked, NoStore,
     NodeChange, Owner, PeerLook, Place, Registrar, StoreSource, StrongError, StrongLock,
-    StrongNames, TypeTaken, Types,
+    StrongNames, TraceContext, TypeTaken, Types,
 };
 pub use session::{
     End, Event, Identity, NoProof, Proof, Refusal, SendError, Session, Settings, State, Stats,

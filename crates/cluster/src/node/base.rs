@@ -5,6 +5,7 @@ use super::directory::Directory;
 use super::helpers::Helpers;
 use super::kinds::Kinds;
 use super::strong::StrongNames;
+use super::traces::TraceContext;
 use super::types::Types;
 use crate::engine::Engine;
 use crate::id::Halves;
@@ -27,6 +28,7 @@ pub(crate) struct Base {
     pub(crate) types: Types,
     pub(crate) kinds: Kinds,
     pub(crate) watchers: Watchers,
+    pub(crate) traces: Option<Box<dyn TraceContext>>,
     /// Set when the engine has started.
     pub(crate) store: OnceLock<Arc<dyn Store>>,
     /// The inherited values that were dropped.

@@ -13,6 +13,7 @@ use super::registrar::{self, Authority, Client, Registrar, Source, StoreSource};
 use super::sink::Sink;
 use super::start;
 use super::strong::{self, Keeper, LeaseClock, Machine, Shared, StrongNames};
+use super::traces::TraceContext;
 use super::types::{TypeTaken, Types};
 use super::warden::{Leaving, Warden};
 use crate::engine::{Engine, EngineError};
@@ -44,6 +45,7 @@ pub struct Builder {
     engine: Option<Box<dyn Engine>>,
     types: Types,
     kinds: Kinds,
+    traces: Option<Box<dyn TraceContext>>,
     settings: Settings,
     peers: Vec<String>,
     store: Option<StoreSource>,
@@ -106,6 +108,7 @@ impl Cluster {
             engine: None,
             types: Types::default(),
             kinds: Kinds::default(),
+            traces: None,
             settings: Settings::default(),
             peers: Vec::new(),
             store: None,
@@ -173,6 +176,15 @@ impl Builder {
     ) -> Self {
         self.kinds.add(name, start);
         self
+    }
+
+    /// Has traces go on at other nodes: with messages, questions, answers, starts and calls of
+    /// functions. Without, no context leaves this node, and those that come are ignored.
+    pub fn trace_context(self, traces: impl TraceContext) -> Self {
+        Self {
+            traces: Some(Box::new(traces)),
+            ..self
+        }
     }
 
     /// Times and sizes of the sessions.
@@ -249,6 +261,7 @@ impl Builder {
             types,
             kinds: self.kinds,
             watchers: Watchers::default(),
+            traces: self.traces,
             store: OnceLock::new(),
             dropped: AtomicU64::new(0),
             helpers: Helpers::default(),

@@ -22,6 +22,7 @@
 use super::peer::Peer;
 use super::requests::Request;
 use super::tables::{Asked, Open};
+use super::traces;
 use super::types::{EncodeError, Types};
 use super::values::{self, Decoder, Encoded};
 use crate::id::Half;
@@ -50,13 +51,18 @@ pub(crate) fn encode(
     payloads: Payloads,
 ) -> (Encoding, Option<Replies>) {
     let types = &peer.base.types;
+    let with_context = |(encoded, payloads): (Encoded, Payloads)| {
+        let context = traces::current(peer.base.traces.as_deref());
+        (encoded.with_context(context), payloads)
+    };
     if payloads.iter().all(|value| value.kind().is_none()) {
-        return (Encoded::new(types, payloads), None);
+        return (Encoded::new(types, payloads).map(with_context), None);
     }
     let asking = Arc::clone(&peer.asking);
     let encode = || Encoded::new(types, payloads);
     let (encoded, replies) = crossing::encode(scheduler, asking, encode);
     let encoded = encoded.map(|(it, payloads)| (it.with_replies(replies.numbers()), payloads));
+    let encoded = encoded.map(with_context);
     (encoded, Some(replies).filter(|it| !it.is_empty()))
 }
 
@@ -321,23 +327,23 @@ fn write(
     (apart.finish(), None, Payloads::default())
 }
 
-/// The answer in the bytes, and the numbers of the replies inside of it.
-pub(crate) fn read(
-    decoder: &Decoder,
-    types: &Types,
-    body: Bytes,
-) -> Result<(Result<Payload, CommandError>, Vec<u64>), ReadError> {
+/// An answer, the numbers of the replies inside of it, and the context of its sender's trace.
+pub(crate) type Answer = (Result<Payload, CommandError>, Vec<u64>, Option<Bytes>);
+
+/// The answer in the bytes.
+pub(crate) fn read(decoder: &Decoder, types: &Types, body: Bytes) -> Result<Answer, ReadError> {
     let mut reader = Reader::new(body);
     let mut known = Known::default();
     Ok(match reader.u8()? {
         VALUE => {
             let (values, replies) = decoder.values(&mut reader, &mut known, types)?;
-            (Ok(values.into_first()), replies)
+            let context = traces::read(&mut reader)?;
+            (Ok(values.into_first()), replies, context)
         }
         ERROR => {
             let bytes = reader.bytes()?;
             let error = postcard::from_bytes(&bytes).map_err(|_| ReadError::Text)?;
-            (Err(error), Vec::new())
+            (Err(error), Vec::new(), None)
         }
         _ => return Err(ReadError::Short),
     })

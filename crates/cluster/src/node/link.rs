@@ -16,6 +16,7 @@ use super::served;
 use super::starts;
 use super::streams::Assembly;
 use super::tables::{Open, Spawn};
+use super::traces;
 use super::types::MAX_MESSAGE;
 use super::values::Decoder;
 use super::watch;
@@ -225,7 +226,11 @@ impl Link {
                 let decode = || decoder.message(&mut reader, known, types);
                 let (envelope, said) = crossing::decode(scheduler, context, decode)?;
                 let replies = (Arc::clone(answering), answering.settle(said));
-                self.deliver(scheduler, lane, (envelope, cost, replies));
+                let (base, trace) = (Arc::clone(&self.peer.base), traces::read(&mut reader)?);
+                let message = (envelope, cost, replies);
+                traces::within(base.traces.as_deref(), trace, || {
+                    self.deliver(scheduler, lane, message);
+                });
             }
             op::MULTI => {
                 let (targets, message) = multi::read(&self.decoder, reader)?;
@@ -421,16 +426,22 @@ impl Link {
         let read = || calls::read(decoder, types, body);
         // An answer without an asker may have replies inside as well, which are answered then.
         let read = crossing::decode(scheduler, Arc::clone(&context) as _, read);
-        let (answer, read) = match read {
-            Ok((answer, replies)) => {
+        let (answer, trace, read) = match read {
+            Ok((answer, replies, trace)) => {
                 let _come = context.settle(replies);
-                (answer, Ok(()))
+                (answer, trace, Ok(()))
             }
             // The session ends.
-            Err(why) => (Err(CommandError::Ended(ExitCause::NoConnection)), Err(why)),
+            Err(why) => {
+                let lost = Err(CommandError::Ended(ExitCause::NoConnection));
+                (lost, None, Err(why))
+            }
         };
         match asked {
-            Some(asked) => asked.completer.finish(answer),
+            Some(asked) => {
+                let traces = self.peer.base.traces.as_deref();
+                traces::within(traces, trace, || asked.completer.finish(answer));
+            }
             None => {
                 drop(answer);
                 self.peer.answer(half, Request::Unwanted { number });

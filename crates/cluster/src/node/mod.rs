@@ -51,6 +51,7 @@ mod starts;
 mod streams;
 mod strong;
 mod tables;
+mod traces;
 mod types;
 mod values;
 mod warden;
@@ -67,4 +68,5 @@ pub use spawns::FarSpawn;
 pub use strong::{
     FencingToken, Guarded, LockLost, NameLost, NoStore, Owner, StrongError, StrongLock, StrongNames,
 };
+pub use traces::TraceContext;
 pub use types::{Foreign, MAX_MESSAGE, TypeTaken, Types};

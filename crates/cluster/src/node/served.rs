@@ -4,6 +4,7 @@ use super::calls::Answering;
 use super::causes::read_text;
 use super::inherited;
 use super::peer::Peer;
+use super::traces;
 use super::types::Foreign;
 use super::values::Decoder;
 use crate::id::Half;
@@ -34,6 +35,7 @@ pub(crate) fn serve(
     let decode = || decoder.values(&mut reader, &mut known, types);
     let context = Arc::clone(&answering);
     let (values, mut replies) = crossing::decode(scheduler, context, decode)?;
+    let trace = traces::read(&mut reader)?;
     let completer = answering.reply(number, asker);
     replies.push(number);
     let _come = answering.settle(replies);
@@ -46,9 +48,11 @@ pub(crate) fn serve(
             let text = format!("can't call {name:?}: the node can't read an input of type {of:?}");
             Err(text.into())
         }
-        None => inherited.within(scheduler, || {
-            Services::of(scheduler).carry_out(&name, input, completer)
-        }),
+        None => {
+            let call = || Services::of(scheduler).carry_out(&name, input, completer);
+            let call = || inherited.within(scheduler, call);
+            traces::within(peer.base.traces.as_deref(), trace, call)
+        }
     };
     if let Err(error) = called {
         answering.fail(number, CommandError::Failed(error));

@@ -8,6 +8,7 @@ use super::inherited;
 use super::peer::Peer;
 use super::requests::Request;
 use super::tables::Spawn;
+use super::traces;
 use super::values::Decoder;
 use super::watch;
 use crate::wire::{Known, ReadError, Reader};
@@ -43,6 +44,7 @@ pub(crate) fn start(
     let link = far_links::read(&mut reader, &mut known, peer.places)?;
     let inherited = inherited::read(&mut reader, &peer.base)?;
     let (values, replies) = decoder.values(&mut reader, &mut known, &peer.base.types)?;
+    let trace = traces::read(&mut reader)?;
     let _come = answering.settle(replies);
     let mut values = values.into_iter();
     let input = values.next().unwrap_or(Payload::UNIT);
@@ -66,7 +68,8 @@ pub(crate) fn start(
     let started = match peer.base.kinds.get(&kind) {
         None => Err(format!("the node offers no kind {kind:?}").into()),
         Some(make) => catch_unwind(AssertUnwindSafe(|| {
-            inherited.within(scheduler, || make(spawner, input))
+            let make = || inherited.within(scheduler, || make(spawner, input));
+            traces::within(peer.base.traces.as_deref(), trace, make)
         }))
         .unwrap_or_else(|_| Err("the start of the process has panicked".into())),
     };

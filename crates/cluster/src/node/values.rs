@@ -37,6 +37,8 @@ pub(crate) struct Encoded {
     /// The numbers of all replies inside. They are written beside the values, so that a receiver
     /// which can't read a value answers its replies all the same.
     replies: Vec<u64>,
+    /// The context of the sender's trace, if there is one.
+    context: Vec<u8>,
 }
 
 /// The name of a type, and the bytes of a value.
@@ -74,11 +76,19 @@ impl Encoded {
         let payloads = values.into_iter().collect();
         match error {
             None => {
-                let (values, replies) = (all, Vec::new());
-                Ok((Self { values, replies }, payloads))
+                let encoded = Self {
+                    values: all,
+                    ..Self::default()
+                };
+                Ok((encoded, payloads))
             }
             Some(why) => Err((why, payloads)),
         }
+    }
+
+    /// With the context of a trace.
+    pub(crate) fn with_context(self, context: Vec<u8>) -> Self {
+        Self { context, ..self }
     }
 
     /// With the numbers of the replies inside.
@@ -134,7 +144,7 @@ pub(crate) fn write_message(
     write_values(fields, places, &message.payloads, encoded);
 }
 
-/// Writes values for the peer.
+/// Writes values for the peer, which are the last of a message.
 pub(crate) fn write_values(
     fields: &mut impl Fields,
     places: Places,
@@ -149,6 +159,9 @@ pub(crate) fn write_values(
     fields.varint(encoded.replies.len() as u64);
     for number in &encoded.replies {
         fields.varint(*number);
+    }
+    if !encoded.context.is_empty() {
+        fields.bytes(&encoded.context);
     }
 }
 

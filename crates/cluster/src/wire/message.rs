@@ -179,6 +179,12 @@ impl Reader {
         Ok(text.into())
     }
 
+    /// Whether nothing is left.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.body.is_empty()
+    }
+
     /// What is left.
     #[must_use]
     pub fn rest(self) -> Bytes {

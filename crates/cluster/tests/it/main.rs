@@ -16,6 +16,7 @@ mod session;
 mod simulated;
 mod strong;
 mod support;
+mod traces;
 mod twin;
 #[cfg(feature = "conformance")]
 mod versions;
