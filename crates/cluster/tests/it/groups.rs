@@ -328,6 +328,7 @@ fn a_node_that_comes_late_is_told_of_all_in_portions() {
 }
 
 // pins: B36
+// case: 38
 #[test]
 fn what_other_nodes_do_not_take_is_refused_at_once() {
     let twin = Twin::new(9);
@@ -408,6 +409,7 @@ fn of_two_owners_the_older_keeps_the_name_and_the_other_is_told() {
 
 /// A node is told as lost when its members have left.
 // pins: B36
+// case: 38
 #[test]
 fn members_have_left_before_their_node_is_told_as_lost() {
     let twin = Twin::new(13);
