@@ -102,7 +102,7 @@ fn look(node: &Node, turn: usize) {
         } else {
             peer.send_own(link, Kind::Alive, Vec::new());
         }
-        if turn % LOOKS_AT_CERTIFICATES == 0 && node.is_expired(link) {
+        if turn.is_multiple_of(LOOKS_AT_CERTIFICATES) && node.is_expired(link) {
             let name = Some(peer.name.clone());
             node.report(link.address, name, Reason::Expired, false);
             link.pipe.close();
