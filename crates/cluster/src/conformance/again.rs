@@ -1,4 +1,4 @@
-//! Questions that are asked again, and done once.
+//! Questions asked again, and done once.
 
 use super::{Harness, PATIENCE};
 use ganger_again::{Numbers, Once, Retry, RetryExt as _, Seen};
@@ -74,7 +74,7 @@ pub fn pay(from: &Handle, to: &Address<Pay>, amount: &Once<u64>, each: Duration)
     })
 }
 
-/// Over a carrier that loses, too. A late answer is there when its question is asked again.
+/// Over a bad carrier, too. A late answer is there at the next attempt.
 pub fn a_question_asked_twice_is_done_once<H: Harness>() {
     let harness = H::start();
     harness.disturb();

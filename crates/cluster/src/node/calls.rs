@@ -348,7 +348,7 @@ fn write_error(error: &CommandError) -> Bytes {
     apart.finish()
 }
 
-/// In the place of an answer for which there is no room.
+/// The error in the place of an answer without room.
 fn no_room() -> Bytes {
     let text = "the answer is lost: too many large answers wait for the connection";
     write_error(&CommandError::Failed(text.into()))

@@ -83,7 +83,7 @@ impl Core {
         Some(peer)
     }
 
-    /// Takes the place of a peer that is gone, or has never answered, if the table is full.
+    /// Removes a peer without an answer so far, or with an ended link, if the table is full.
     fn make_room(&self) {
         let peers = self.peers.read().unwrap_or_else(PoisonError::into_inner);
         let is_full = peers.by_name.len() >= MAX_PEERS;

@@ -84,7 +84,7 @@ pub(crate) struct State {
     /// Requests that had no room in the session's queue. They are never refused, and each belongs
     /// to an entry of a table, or to a call.
     pub(super) owed: [VecDeque<Request>; 2],
-    /// Of the values inside of these.
+    /// Bytes of the values inside.
     owed_bytes: usize,
     /// Senders that wait for room, in order.
     waiting: VecDeque<Waker>,
@@ -319,7 +319,7 @@ impl Peer {
         }
     }
 
-    /// Closes a peer that has never answered, and for which nothing waits. False: it is another.
+    /// Closes a peer without an answer so far, and without waiting messages. False: any other peer.
     pub(crate) fn retire(&self) -> bool {
         let mut state = lock(&self.state);
         let is_idle = !state.is_closed

@@ -66,7 +66,7 @@ impl Places {
         Ok(Pid::new(host, id).with_node(node))
     }
 
-    /// Reads a PID that the peer has put into a value as text.
+    /// Reads the text of a PID inside of a value.
     pub(crate) fn parse(self, text: &str) -> Result<Pid, ParsePidError> {
         Pid::parse_known(text).or_else(|unknown| {
             // A node and a host.

@@ -1,4 +1,4 @@
-//! A question that is asked again after a cut is done once.
+//! A question asked again after a cut is done once.
 
 use ganger_cluster::NodeId;
 use ganger_cluster::conformance::{Harness as _, PATIENCE, Pay, Twins, account, pay};
@@ -28,7 +28,7 @@ fn a_question_is_asked_again_after_a_cut_and_done_once() {
         let answer = pay(near, &to, amount, PATIENCE).wait_timeout(PATIENCE);
         assert_eq!(answer.unwrap(), sum);
     }
-    // The account keeps the reply to the third until it is asked once more.
+    // The account keeps the third reply until the next question.
     let third = pay(near, &to, &amounts[2], PATIENCE).begin();
     while to.call(Pay::Added).wait_timeout(PATIENCE).unwrap() < 3 {}
     cut(true);

@@ -1,4 +1,4 @@
-//! Bounds of questions, answers and peers, and code of askers that panics.
+//! Bounds of questions, answers and peers, and panics of askers.
 
 use ganger_cluster::{Builder, Cluster, NodeId, Running, Settings, Twin, Types};
 use ganger_proc_api::{
@@ -60,7 +60,7 @@ fn two(set: fn(Builder) -> Builder) -> Two {
 }
 
 impl Two {
-    /// Answers, and tells of each question that it keeps. A drop of the gate opens it.
+    /// Answers, and tells of each kept question. A drop of the gate opens the gate.
     fn answers(&self) -> (Address<Ask>, Receiver<()>, Sender<()>) {
         let (tell, told) = channel();
         let (open, gate) = channel::<()>();
@@ -101,7 +101,7 @@ fn an_asker_that_panics_ends_no_link() {
     address.send(Ask::One(nasty())).unwrap();
     let answer = address.call(Ask::One).wait_timeout(PATIENCE);
     assert_eq!(answer.unwrap(), 1);
-    // The end of the session tells all of its askers, those behind the nasty as well.
+    // The end of the session tells all other askers as well.
     let mut open = Vec::new();
     for _ in 0..10 {
         address.send(Ask::Keep(nasty())).unwrap();
@@ -143,7 +143,7 @@ fn the_questions_whose_answers_are_out_are_bounded() {
     let name = NodeName::new("far").unwrap();
     let refused = two.near.1.whereis(name, "x").wait().unwrap_err();
     assert!(refused.to_string().contains("can't ask"), "{refused}");
-    // Messages without a question pass, and one that is taken back makes room.
+    // Messages without a question pass, and a dropped question makes room.
     let (tell, told) = channel();
     let plain = actor_fn(move |_, number: u64, _| Ok(tell.send(number)?));
     let plain = two.far.0.spawn(plain).unwrap();
@@ -195,7 +195,7 @@ fn names_of_nodes_that_never_answer_take_no_place_for_ever() {
     for number in 0..1023 {
         assert!(two.near.1.connect(name(&format!("silent-{number}"))));
     }
-    // The table is full, and the next nodes take the places of these.
+    // The table is full, and the next nodes take the places of silent nodes.
     for number in 0..3 {
         assert!(two.near.1.connect(name(&format!("late-{number}"))));
     }
