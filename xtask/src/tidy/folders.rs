@@ -60,12 +60,13 @@ const OBSERVE: [&str; 7] = [
     "dumps endpoint",
 ];
 
-const CLUSTER_DIRECT: [&str; 5] = [
+const CLUSTER_DIRECT: [&str; 6] = [
     "discovery error refusal signal wire",
     "security",
     "link",
     "node",
     "direct",
+    "local",
 ];
 
 const LINK: [&str; 3] = [

@@ -4,8 +4,7 @@
 //! Any other frame of a stranger is of a session of this node's predecessor, and is refused so.
 
 use super::core::Core;
-use super::inbox::Told;
-use super::peer::Peer;
+use super::peer::{Peer, Told};
 use crate::engine::EngineSink;
 use crate::id::{Lane, NodeId};
 use crate::wire::{Frame, Notice};
