@@ -16,7 +16,10 @@ pub(crate) fn main() -> Result<(), BoxError> {
     let node = direct::join_local(&scheduler)?;
     let lobby = node.groups("chat").group("lobby");
 
-    let screen = scheduler.spawn(actor_fn(|_, line: String, _| Ok(println!("{line}"))))?;
+    let screen = scheduler.spawn(actor_fn(|_, line: String, _| {
+        println!("{line}");
+        Ok(())
+    }))?;
     lobby.join(&screen)?;
     let guests = scheduler.spawn(actor_fn(|_, change: NodeChange, _| {
         match change {

@@ -501,11 +501,14 @@ enum Machines {
     Several,
 }
 
+/// Plays a run.
+type Run<'a> = dyn Fn(&Rc<Core<'_>>) + 'a;
+
 /// A test that may run many times. Without its own type, all tests of a program share the code
 /// around their runs.
 struct Test<'a> {
     machines: Machines,
-    run: Box<dyn Fn(&Rc<Core<'_>>) + 'a>,
+    run: Box<Run<'a>>,
 }
 
 fn of_one<'a>(test: impl Fn(&Rt<'_>) + 'a) -> Test<'a> {
