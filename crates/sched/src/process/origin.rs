@@ -76,6 +76,7 @@ impl Values {
     }
 
     /// All values, in no order.
+    #[cfg(feature = "serde")]
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Value> {
         self.0.iter().map(|(_, value)| value)
     }
@@ -152,6 +153,7 @@ impl Origin {
     }
 
     /// Sets all values, and returns the former, which the caller drops or puts back.
+    #[cfg(feature = "serde")]
     #[must_use]
     pub(crate) fn replace(&self, values: Option<Arc<Values>>) -> Option<Arc<Values>> {
         if values.is_none() && self.node().is_err() {

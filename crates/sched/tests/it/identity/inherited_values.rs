@@ -265,3 +265,34 @@ fn the_values_of_a_process_that_was_not_started_are_gone() {
         assert_eq!(Arc::strong_count(&probe), 1);
     }
 }
+
+// pins: B31, P16
+#[cfg(feature = "serde")]
+#[test]
+fn a_process_that_starts_for_another_has_its_own_values_again() {
+    use ganger_sched::crossing::Inherited;
+    let scheduler = start(1);
+    let own = Handle::clone(&scheduler);
+    let reader = process_fn(move |ctx, _, out| {
+        let of_asker = Inherited::default().with(Arc::new(Trace(8)));
+        let (tell, told) = mpsc::channel();
+        let start = || own.submit(Tells(tell.clone()), "main", ());
+        of_asker.within(&own, start)?;
+        assert_eq!(told.try_recv()?, (Some(8), None));
+        assert_eq!(seen(ctx), (Some(7), Some("acme")));
+        let panics = || std::panic::resume_unwind(Box::new(()));
+        let panics = || Inherited::default().within(&own, panics);
+        let panicked: Result<(), _> =
+            std::panic::catch_unwind(std::panic::AssertUnwindSafe(panics));
+        assert!(panicked.is_err());
+        assert_eq!(seen(ctx), (Some(7), Some("acme")));
+        out.done(());
+        Ok(())
+    });
+    let spawner = scheduler.spawner().with_inherited(Trace(7));
+    let reader = spawner
+        .with_inherited(Tenant("acme"))
+        .submit(reader, "main", ())
+        .unwrap();
+    assert!(reader.wait().is_done());
+}
