@@ -164,6 +164,11 @@ impl Account {
         wrong
     }
 
+    /// How many sessions have ended.
+    pub(crate) fn downs(&self) -> usize {
+        self.downs.values().sum()
+    }
+
     /// How many messages have come, gaps, and notices: a run without any proves nothing.
     pub(crate) fn counts(&self) -> [usize; 3] {
         let received = self.streams.iter().map(|it| it.received).sum::<u64>();

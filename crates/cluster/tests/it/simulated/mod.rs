@@ -15,6 +15,10 @@ use std::time::Duration;
 
 const NAMES: [&str; 3] = ["alpha", "beta", "gamma"];
 
+/// The kinds of acts of the test: those that end no session, and all.
+const QUIET: usize = 6;
+const ALL: usize = 9;
+
 type Shared = Arc<Mutex<Account>>;
 
 /// Counts what it is sent.
@@ -195,12 +199,12 @@ impl<'w, 'a> Play<'w, 'a> {
         self.run(self.world.choose(most) as u64);
     }
 
-    /// One act of the test, and some time.
-    fn act(&mut self) {
+    /// One act of the test of the first `kinds`, and some time.
+    fn act(&mut self, kinds: usize) {
         let world = self.world;
         let one = world.choose(NAMES.len());
         let other = (one + 1 + world.choose(NAMES.len() - 1)) % NAMES.len();
-        match world.choose(9) {
+        match world.choose(kinds) {
             0..=2 => {
                 let target = self.known[world.choose(self.known.len())];
                 if target.0.0 != NAMES[one] {
@@ -277,7 +281,7 @@ fn messages_and_notices_keep_their_promises_whatever_happens_to_machines() {
     sim().check_worlds(30, |world| {
         let mut play = Play::start(world, troubled());
         for _ in 0..4 + world.choose(20) {
-            play.act();
+            play.act(ALL);
         }
         play.end();
         let own = play.account.lock().unwrap().counts();
@@ -294,6 +298,21 @@ fn messages_and_notices_keep_their_promises_whatever_happens_to_machines() {
     );
 }
 
+// pins: B1, B2, B3
+#[test]
+fn an_engine_that_loses_frames_loses_no_message_between_machines_that_stay() {
+    sim().check_worlds(10, |world| {
+        let mut play = Play::start(world, troubled());
+        for _ in 0..20 {
+            play.act(QUIET);
+        }
+        play.end();
+        let account = play.account.lock().unwrap();
+        assert_eq!(account.downs(), 0, "a session ends");
+        assert_eq!(account.counts()[1], 0, "messages are missing");
+    });
+}
+
 #[test]
 fn a_seed_repeats_a_cluster() {
     for seed in 0..3 {
@@ -301,7 +320,7 @@ fn a_seed_repeats_a_cluster() {
             sim().seed(seed).run_world(|world| {
                 let mut play = Play::start(world, troubled());
                 for _ in 0..8 {
-                    play.act();
+                    play.act(ALL);
                 }
                 play.end();
             })
