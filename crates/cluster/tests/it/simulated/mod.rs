@@ -4,7 +4,7 @@
 mod account;
 
 use account::{Account, Life};
-use ganger_cluster::{Cluster, Faults, NodeChange, Twin};
+use ganger_cluster::{Cluster, Faults, NodeChange, Settings, Twin};
 use ganger_proc_api::{
     Context, Envelope, Event, Events, NodeName, Payload, Pid, Process, StepOutput, StepResult,
     actor_fn,
@@ -84,8 +84,12 @@ struct Play<'w, 'a> {
 
 /// What a machine's program does at its start.
 fn boot(machine: &Rt<'_>, life: Life, twin: &Twin, account: &Shared) {
+    // Small frames: several are under way at once, and some of them are lost or overtaken.
+    let mut settings = Settings::default();
+    settings.frame = 256;
     let cluster = Cluster::builder()
         .cookie("secret")
+        .settings(settings)
         .engine(twin.port())
         .peers(NAMES.into_iter().filter(|it| *it != life.0))
         .join(machine)
