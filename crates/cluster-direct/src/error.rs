@@ -56,6 +56,9 @@ pub enum DirectError {
         /// Why.
         error: String,
     },
+    /// Other users of the machine may read the secret key, or write it.
+    #[error("other users may read or write the key file {}: `chmod 600` it", _0.display())]
+    KeyIsPublic(PathBuf),
     /// The node's own certificate would be refused by all nodes.
     #[error("the certificate {}: {why}", path.display())]
     OwnCertificate {

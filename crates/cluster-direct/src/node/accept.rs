@@ -4,11 +4,13 @@
 //! without a proof the oldest is closed, so that a node that hurries gets through.
 
 use super::meet::meet;
+use super::reports::Said;
 use super::state::Node;
 use crate::security::cookie::Role;
 use ganger_net::TcpListener;
 use ganger_proc_api::Instant;
 use ganger_task::Cx;
+use std::fmt::Display;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -34,7 +36,7 @@ pub(crate) async fn accept(cx: Cx, node: Arc<Node>, listener: TcpListener) {
             }
             Err(error) => {
                 // No more descriptors, for instance.
-                tracing::warn!(target: "ganger::direct", %error, "can't accept a connection");
+                warn(&node, &error);
                 if cx.sleep(Duration::from_millis(100)).await.is_err() {
                     return;
                 }
@@ -53,7 +55,7 @@ pub(crate) async fn accept(cx: Cx, node: Arc<Node>, listener: TcpListener) {
         });
         if let Err(error) = spawned {
             // The program's scheduler has as many processes as it may have.
-            tracing::warn!(target: "ganger::direct", %error, "can't accept a connection");
+            warn(&node, &error);
             node.leave(number);
         }
         if let Some(pause) = rate.take(node.now())
@@ -61,6 +63,12 @@ pub(crate) async fn accept(cx: Cx, node: Arc<Node>, listener: TcpListener) {
         {
             return;
         }
+    }
+}
+
+fn warn(node: &Node, error: &dyn Display) {
+    if let Some(left_out) = node.reports.may_say(Said::NoAccept, node.now()) {
+        tracing::warn!(target: "ganger::direct", %error, left_out, "can't accept a connection");
     }
 }
 

@@ -5,6 +5,9 @@
 //! 3. Peers say addresses of third nodes. Such an address is a hint where to dial, no more: the
 //!    node there proves its name, and a list of a peer is short.
 //!
+//! 4. A name is certain once a dial has met it. An address for which two names are said has none
+//!    before: the dial shows which node is there.
+//!
 //! Of a pair the node with the lower name dials first. The other waits a second: perhaps it can
 //! reach the first, and not the reverse. An address without success is dialled less and less
 //! often. The book forgets hearsay without success.
@@ -20,6 +23,10 @@ use std::time::Duration;
 const MOST: usize = 1024;
 /// The first pause after a failure, and the longest.
 const PAUSES: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(5)];
+/// A connection that has lived for so long was no failure.
+const STEADY: Duration = Duration::from_secs(5);
+/// The most dials under way.
+const MOST_DIALS: usize = 32;
 /// How long the higher name waits for the lower.
 const COURTESY: Duration = Duration::from_secs(1);
 /// Hearsay with so many failures is forgotten: after about two minutes.
@@ -41,6 +48,8 @@ struct Entry {
     origin: Origin,
     /// Of the node there, if known.
     name: Option<NodeId>,
+    /// Whether the last dial has met it.
+    is_met: bool,
     due: Instant,
     failures: u32,
     is_dialled: bool,
@@ -102,21 +111,22 @@ impl Book {
             return;
         }
         if let Some(entry) = self.entries.get_mut(&address) {
-            // Hearsay gives no name: a lie about an address would keep this node from dialling.
-            if origin == Origin::Own {
-                entry.name = name.cloned();
-            }
-            entry.origin = entry.origin.max(origin);
+            entry.claim(name, origin);
             return;
         }
         if self.entries.len() >= MOST && !self.make_room(origin) {
             return;
         }
         let waits = name.is_some_and(|name| *name < self.me);
-        let due = if waits { now + COURTESY } else { now };
+        let mut due = if waits { now + COURTESY } else { now };
+        if origin == Origin::Hearsay {
+            // All nodes hear of a new one at once.
+            due = due + PAUSES[0].mul_f64(self.random.f64());
+        }
         let entry = Entry {
             origin,
             name: name.cloned(),
+            is_met: false,
             due,
             failures: 0,
             is_dialled: false,
@@ -139,27 +149,39 @@ impl Book {
         worst.is_some_and(|it| self.entries.remove(&it).is_some())
     }
 
-    /// The addresses to be dialled now. Each is under way then, until [`Book::dialled`].
+    /// The addresses to be dialled now, which have waited longest first. Each is under way then,
+    /// until [`Book::dialled`]. A few are at a time.
     pub(crate) fn due(
         &mut self,
         now: Instant,
         is_peer: impl Fn(&NodeId) -> bool,
     ) -> Vec<SocketAddr> {
-        let mut due = Vec::new();
-        for (address, entry) in &mut self.entries {
-            let is_wanted = entry.is_wanted(&is_peer);
-            if is_wanted && entry.due <= now {
+        let free = MOST_DIALS.saturating_sub(self.under_way());
+        let wanted = self.entries.iter().filter(|(_, entry)| entry.due <= now);
+        let wanted = wanted.filter(|(_, entry)| entry.is_wanted(&is_peer));
+        let mut due: Vec<_> = wanted.map(|(address, it)| (it.due, *address)).collect();
+        due.sort_unstable();
+        due.truncate(free);
+        let due: Vec<_> = due.into_iter().map(|(_, address)| address).collect();
+        for address in &due {
+            if let Some(entry) = self.entries.get_mut(address) {
                 entry.is_dialled = true;
-                due.push(*address);
             }
         }
         due
     }
 
-    /// When [`Book::due`] has something next.
+    /// When [`Book::due`] has something next, unless a dial ends before.
     pub(crate) fn next(&self, is_peer: impl Fn(&NodeId) -> bool) -> Option<Instant> {
+        if self.under_way() >= MOST_DIALS {
+            return None;
+        }
         let wanted = self.entries.values().filter(|it| it.is_wanted(&is_peer));
         wanted.map(|it| it.due).min()
+    }
+
+    fn under_way(&self) -> usize {
+        self.entries.values().filter(|it| it.is_dialled).count()
     }
 
     /// A dial has ended: with the name of the node there, unless it has failed.
@@ -170,17 +192,14 @@ impl Book {
         entry.is_dialled = false;
         if let Some(name) = name {
             entry.name = Some(name.clone());
-            entry.failures = 0;
-            // A connection that breaks at once is not dialled at once.
-            entry.due = now + PAUSES[0];
+            entry.is_met = true;
+            // The connection may break at once, or be refused by a busy peer.
+            entry.due = now + entry.pause(&mut self.random);
             return;
         }
+        entry.is_met = false;
         entry.failures = entry.failures.saturating_add(1);
-        let pause = PAUSES[0]
-            .saturating_mul(1 << entry.failures.min(10))
-            .min(PAUSES[1]);
-        let half = pause / 2;
-        entry.due = now + half + half.mul_f64(self.random.f64());
+        entry.due = now + entry.pause(&mut self.random);
         if entry.origin == Origin::Hearsay && entry.failures > MOST_FAILURES {
             self.entries.remove(&address);
         }
@@ -194,8 +213,10 @@ impl Book {
         }
     }
 
-    /// A peer is gone: it is dialled again, with a little chance in the time.
-    pub(crate) fn lost(&mut self, name: &NodeId, now: Instant) {
+    /// A peer is gone, after its connection has lived for this time: it is dialled again, at once
+    /// with a little chance in the time. A connection that has lived for a moment was a failure, so
+    /// that the next dials come less and less often.
+    pub(crate) fn lost(&mut self, name: &NodeId, lived: Duration, now: Instant) {
         let courtesy = if *name < self.me {
             COURTESY
         } else {
@@ -203,8 +224,14 @@ impl Book {
         };
         for entry in self.entries.values_mut() {
             if entry.name.as_ref() == Some(name) {
-                entry.failures = 0;
-                entry.due = now + courtesy + PAUSES[0].mul_f64(self.random.f64());
+                let pause = if lived < STEADY {
+                    entry.failures = entry.failures.saturating_add(1);
+                    entry.pause(&mut self.random)
+                } else {
+                    entry.failures = 0;
+                    PAUSES[0].mul_f64(self.random.f64())
+                };
+                entry.due = now + courtesy + pause;
             }
         }
     }
@@ -217,6 +244,30 @@ impl Book {
 }
 
 impl Entry {
+    /// A peer says that a node of this name is here. A peer may lie, or several may have been told
+    /// the same address, as behind a translation of addresses: none of them hides the node that is
+    /// there.
+    fn claim(&mut self, name: Option<&NodeId>, origin: Origin) {
+        let is_said = name.is_some_and(|name| self.name.as_ref() != Some(name));
+        let is_certain = self.is_met && origin == Origin::Hearsay;
+        if is_said && !is_certain {
+            // Of a seed nothing is known but by a dial.
+            let is_first = self.name.is_none() && !self.is_met && self.origin == Origin::Hearsay;
+            self.name = name.filter(|_| is_first && origin == Origin::Own).cloned();
+            self.is_met = false;
+        }
+        self.origin = self.origin.max(origin);
+    }
+
+    /// The time to the next dial, after so many failures.
+    fn pause(&self, random: &mut Rng) -> Duration {
+        let pause = PAUSES[0]
+            .saturating_mul(1 << self.failures.min(10))
+            .min(PAUSES[1]);
+        let half = pause / 2;
+        half + half.mul_f64(random.f64())
+    }
+
     fn is_wanted(&self, is_peer: &impl Fn(&NodeId) -> bool) -> bool {
         !self.is_dialled && !self.name.as_ref().is_some_and(is_peer)
     }
@@ -238,6 +289,19 @@ mod tests {
 
     fn nothing(_: &NodeId) -> bool {
         false
+    }
+
+    /// All dials that are due fail.
+    fn fail_all(book: &mut Book, now: Instant) {
+        loop {
+            let due = book.due(now, nothing);
+            if due.is_empty() {
+                return;
+            }
+            for address in due {
+                book.dialled(address, None, now);
+            }
+        }
     }
 
     #[test]
@@ -266,8 +330,9 @@ mod tests {
         let mut book = Book::new(name("beta"), 1);
         book.learn(at(1), Some(&name("alpha")), Origin::Hearsay, START);
         book.learn(at(2), Some(&name("gamma")), Origin::Hearsay, START);
-        assert_eq!(book.due(START, nothing), [at(2)]);
-        assert_eq!(book.due(START + COURTESY, nothing), [at(1)]);
+        let soon = START + PAUSES[0];
+        assert_eq!(book.due(soon, nothing), [at(2)]);
+        assert_eq!(book.due(soon + COURTESY, nothing), [at(1)]);
     }
 
     #[test]
@@ -278,8 +343,80 @@ mod tests {
         book.dialled(at(1), Some(&name("gamma")), START);
         let later = START + Duration::from_secs(60);
         assert_eq!(book.due(later, |it| *it == name("gamma")), []);
-        book.lost(&name("gamma"), later);
+        book.lost(&name("gamma"), STEADY, later);
         assert!(book.next(nothing).unwrap() <= later + PAUSES[0]);
+    }
+
+    #[test]
+    fn a_connection_that_breaks_at_once_is_dialled_less_and_less_often() {
+        let mut book = Book::new(name("alpha"), 1);
+        let gamma = name("gamma");
+        book.seeds(&[at(1)], START);
+        let mut now = START;
+        let mut dials = 0;
+        while now < START + Duration::from_secs(60) {
+            assert_eq!(book.due(now, nothing), [at(1)]);
+            book.dialled(at(1), Some(&gamma), now);
+            book.lost(&gamma, Duration::from_millis(1), now);
+            now = book.next(nothing).unwrap();
+            dials += 1;
+        }
+        assert!(dials < 40, "{dials}");
+        // A connection that has lived is followed by another at once.
+        book.due(now, nothing);
+        book.dialled(at(1), Some(&gamma), now);
+        book.lost(&gamma, STEADY, now);
+        assert!(book.next(nothing).unwrap() <= now + PAUSES[0]);
+    }
+
+    #[test]
+    fn a_few_addresses_are_dialled_at_a_time_and_each_comes_to_its_turn() {
+        let mut book = Book::new(name("beta"), 1);
+        let seeds: Vec<_> = (1..=200).map(at).collect();
+        book.seeds(&seeds, START);
+        let mut now = START;
+        let mut met = std::collections::BTreeSet::new();
+        // All fail, and the first are due again before the last have been dialled.
+        while met.len() < seeds.len() {
+            let due = book.due(now, nothing);
+            assert!((1..=MOST_DIALS).contains(&due.len()), "{}", due.len());
+            assert_eq!(book.next(nothing), None, "a dial has to end first");
+            now = now + PAUSES[1];
+            for address in due {
+                book.dialled(address, None, now);
+                met.insert(address);
+            }
+            assert!(now < START + PAUSES[1] * 14, "{}", met.len());
+        }
+    }
+
+    #[test]
+    fn a_claim_hides_no_other_node() {
+        let (beta, mallory) = (name("beta"), name("mallory"));
+        let is_mallory = |it: &NodeId| *it == name("mallory");
+        let later = START + COURTESY + PAUSES[1];
+        let claimed = |before: &dyn Fn(&mut Book)| {
+            let mut book = Book::new(name("alpha"), 1);
+            before(&mut book);
+            book.learn(at(1), Some(&mallory), Origin::Own, START);
+            book
+        };
+        // An address without another node is mallory's, until another is said to be there.
+        let mut book = claimed(&|_| ());
+        assert_eq!(book.due(later, is_mallory), []);
+        book.learn(at(1), Some(&beta), Origin::Hearsay, START);
+        assert_eq!(book.due(later, is_mallory), [at(1)]);
+        // The dial has the last word, and hearsay changes nothing of it.
+        book.dialled(at(1), Some(&beta), later);
+        book.learn(at(1), Some(&mallory), Origin::Hearsay, later);
+        assert_eq!(book.due(later + PAUSES[1], |it| *it == beta), []);
+        // A seed, and the address of another node.
+        let seed = |book: &mut Book| book.seeds(&[at(1)], START);
+        assert_eq!(claimed(&seed).due(later, is_mallory), [at(1)]);
+        for origin in [Origin::Hearsay, Origin::Own] {
+            let known = |book: &mut Book| book.learn(at(1), Some(&beta), origin, START);
+            assert_eq!(claimed(&known).due(later, is_mallory), [at(1)]);
+        }
     }
 
     #[test]
@@ -327,9 +464,7 @@ mod tests {
         }
         for _ in 0..=MOST_FAILURES {
             now = now + PAUSES[1];
-            for address in book.due(now, nothing) {
-                book.dialled(address, None, now);
-            }
+            fail_all(&mut book, now);
         }
         book.learn(at(5000), Some(&name("new")), Origin::Own, now);
         book.seeds(&[at(5001)], now);
@@ -348,17 +483,13 @@ mod tests {
         let mut now = START;
         for _ in 0..=MOST_FAILURES {
             now = now + PAUSES[1];
-            for address in book.due(now, nothing) {
-                book.dialled(address, None, now);
-            }
+            fail_all(&mut book, now);
         }
         assert_eq!(book.len(), 1);
         // The discovery does not say the seed any more.
         book.seeds(&[], now);
         now = now + PAUSES[1];
-        for address in book.due(now, nothing) {
-            book.dialled(address, None, now);
-        }
+        fail_all(&mut book, now);
         assert_eq!(book.len(), 0);
     }
 }

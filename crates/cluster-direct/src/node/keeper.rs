@@ -2,10 +2,13 @@
 
 use super::book::Origin;
 use super::dial::dial;
+use super::reports::Said;
 use super::state::Node;
 use crate::discovery::Discovery;
 use crate::link::Link;
-use crate::wire::Kind;
+use crate::refusal::Reason;
+use crate::security::tls::Tls;
+use crate::wire::{Kind, encode_nodes};
 use ganger_cluster::NodeId;
 use ganger_net::resolve;
 use ganger_proc_api::Instant;
@@ -17,6 +20,8 @@ use std::time::Duration;
 
 /// The least pause between two rounds.
 const LEAST: Duration = Duration::from_millis(1);
+/// Certificates are looked at once in so many looks.
+const LOOKS_AT_CERTIFICATES: usize = 5;
 /// For the addresses of a host.
 const RESOLVE: Duration = Duration::from_secs(5);
 /// The most addresses from the discovery.
@@ -25,10 +30,12 @@ const MOST_SEEDS: usize = 1024;
 /// Dials what is due, until the node stops.
 pub(crate) async fn keep(cx: Cx, node: Arc<Node>) {
     let mut look_at = node.now() + node.plan.limits.alive;
+    let mut turn = 0;
     while !node.is_stopping() {
         let now = node.now();
         if now >= look_at {
-            look(&node);
+            look(&node, turn);
+            turn = turn.wrapping_add(1);
             look_at = now + node.plan.limits.alive;
         }
         let due = lock(&node.book).due(now, |name| node.is_connected(name));
@@ -38,7 +45,9 @@ pub(crate) async fn keep(cx: Cx, node: Arc<Node>) {
             });
             if let Err(error) = spawned {
                 // The program's scheduler has as many processes as it may have.
-                tracing::warn!(target: "ganger::direct", %error, "can't dial");
+                if let Some(left_out) = node.reports.may_say(Said::NoProcess, node.now()) {
+                    tracing::warn!(target: "ganger::direct", %error, left_out, "can't dial");
+                }
                 lock(&node.book).dialled(address, None, node.now());
             }
         }
@@ -78,15 +87,34 @@ pub(crate) fn close(links: &[Arc<Link>]) {
     links.iter().for_each(|link| link.pipe.close());
 }
 
-/// Sends a sign of life to each peer, and closes silent connections.
-fn look(node: &Node) {
-    for (peer, link) in node.connected() {
+/// Sends a sign of life to each peer, and a list of nodes to the next in turn: so two nodes that
+/// could not reach each other for a while meet by any third. Closes connections that are silent,
+/// or whose peer's certificate has expired.
+fn look(node: &Node, turn: usize) {
+    let connected = node.connected();
+    for (peer, link) in &connected {
         if link.is_silent() {
-            tracing::warn!(target: "ganger::direct", peer = %peer.name, "silent: disconnected");
+            if let Some(left_out) = node.reports.may_say(Said::Silent, node.now()) {
+                let peer = &peer.name;
+                tracing::warn!(target: "ganger::direct", %peer, left_out, "silent: disconnected");
+            }
             link.pipe.close();
         } else {
-            peer.send_own(&link, Kind::Alive, Vec::new());
+            peer.send_own(link, Kind::Alive, Vec::new());
         }
+        if turn.is_multiple_of(LOOKS_AT_CERTIFICATES) && node.is_expired(link) {
+            let name = Some(peer.name.clone());
+            node.report(link.address, name, Reason::Expired, false);
+            link.pipe.close();
+        }
+    }
+    if connected.is_empty() {
+        return;
+    }
+    let (peer, link) = &connected[turn % connected.len()];
+    let others = node.nodes_for(&peer.name, turn);
+    if !others.is_empty() {
+        peer.send_own(link, Kind::Nodes, encode_nodes(&others));
     }
 }
 
@@ -157,6 +185,13 @@ async fn addresses(cx: &Cx, text: &str) -> Option<Vec<SocketAddr>> {
 }
 
 impl Node {
+    /// Whether the certificate of a peer has expired.
+    fn is_expired(&self, link: &Link) -> bool {
+        let tls = self.plan.tls.as_ref();
+        let has_expired = |tls: &Tls| link.pipe.with_tls(|it| tls.has_expired(it));
+        tls.and_then(has_expired) == Some(true)
+    }
+
     /// Learns where a node says that it, or another, is.
     pub(super) fn learn(&self, name: &NodeId, address: &str, origin: Origin) {
         // A host's name would be a question to the network for each stranger that a peer names.

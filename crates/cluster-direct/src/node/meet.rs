@@ -12,6 +12,7 @@ use crate::wire::{
 use bytes::Bytes;
 use ganger_cluster::NodeId;
 use ganger_net::TcpStream;
+use ganger_proc_api::Instant;
 use ganger_sync::sync::lock;
 use ganger_task::Cx;
 use std::net::{IpAddr, SocketAddr};
@@ -33,16 +34,23 @@ struct Present {
     node: Arc<Node>,
     peer: Arc<Peer>,
     link: Arc<Link>,
+    since: Instant,
 }
 
 impl Drop for Present {
     fn drop(&mut self) {
-        let Self { node, peer, link } = self;
+        let Self {
+            node,
+            peer,
+            link,
+            since,
+        } = self;
         let is_lost = peer.detach(link);
         link.pipe.close();
         link.end();
         if is_lost {
-            lock(&node.book).lost(&peer.name, node.now());
+            let now = node.now();
+            lock(&node.book).lost(&peer.name, now - *since, now);
             node.news.set();
             // A second panic would end the program.
             if !node.is_stopping() && !std::thread::panicking() {
@@ -137,6 +145,7 @@ async fn join(
             node: Arc::clone(node),
             peer,
             link,
+            since: node.now(),
         },
         incoming,
     };
@@ -162,13 +171,15 @@ async fn find_place(
         let sign = present.next_sign();
         peer.send_own(&present, Kind::Ask, Vec::new());
         let answered = cx.timeout(node.plan.limits.rival, sign.wait()).await;
-        if answered.is_ok() && !present.is_over() {
-            let is_same_program = present.run == link.run;
-            return Err(if is_same_program {
-                Reason::Duplicate
-            } else {
-                Reason::NameTaken
-            });
+        if present.is_over() {
+            continue;
+        }
+        if present.run != link.run {
+            // A busy program may be late. A silent connection ends by itself.
+            return Err(Reason::NameTaken);
+        }
+        if answered.is_ok() {
+            return Err(Reason::Duplicate);
         }
         dead = Some(present);
     }
@@ -234,7 +245,8 @@ impl Joined {
         drop(present);
         match ended {
             End::Malformed(error) => {
-                tracing::warn!(target: "ganger::direct", peer = %peer.name, %error, "disconnected");
+                // The report is the warning.
+                tracing::debug!(target: "ganger::direct", %error, "disconnected");
                 node.report(
                     link.address,
                     Some(peer.name.clone()),
@@ -254,7 +266,7 @@ impl Joined {
 
 /// Tells a new peer of all peers, and all peers of the new.
 fn tell(node: &Node, new: &Arc<Peer>, link: &Arc<Link>) {
-    let others = node.nodes_for(&new.name);
+    let others = node.nodes_for(&new.name, 0);
     if !others.is_empty() {
         new.send_own(link, Kind::Nodes, encode_nodes(&others));
     }

@@ -1,4 +1,5 @@
-//! Refusals, for the log and for the program.
+//! Refusals, for the log and for the program. What peers and strangers can repeat is logged once in
+//! a while.
 
 use crate::refusal::{Reason, Refused};
 use ganger_proc_api::Instant;
@@ -21,11 +22,25 @@ struct Inner {
     logged: Vec<Logged>,
 }
 
-/// A kind of refusals that was logged.
+/// A kind of lines in the log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Said {
+    Refusal {
+        reason: Reason,
+        by_peer: bool,
+    },
+    /// A silent connection is closed.
+    Silent,
+    /// A connection can't be accepted.
+    NoAccept,
+    /// The scheduler starts no process.
+    NoProcess,
+}
+
+/// A kind that was logged.
 #[derive(Debug)]
 struct Logged {
-    reason: Reason,
-    by_peer: bool,
+    what: Said,
     at: Instant,
     /// Since then.
     left_out: u64,
@@ -38,7 +53,11 @@ impl Reports {
             return;
         }
         let mut inner = lock(&self.0);
-        let left_out = inner.is_due(&refused, now);
+        let what = Said::Refusal {
+            reason: refused.reason,
+            by_peer: refused.by_peer,
+        };
+        let left_out = inner.is_due(what, now);
         inner.last.push_back(refused.clone());
         if inner.last.len() > KEPT {
             inner.last.pop_front();
@@ -54,6 +73,11 @@ impl Reports {
         }
     }
 
+    /// Whether a line of this kind is to be logged now, and how many were left out.
+    pub(crate) fn may_say(&self, what: Said, now: Instant) -> Option<u64> {
+        lock(&self.0).is_due(what, now)
+    }
+
     /// The last refusals, the oldest first.
     pub(crate) fn last(&self) -> Vec<Refused> {
         lock(&self.0).last.iter().cloned().collect()
@@ -61,15 +85,13 @@ impl Reports {
 }
 
 impl Inner {
-    /// Whether a refusal is to be logged, and how many of its kind were not.
-    fn is_due(&mut self, refused: &Refused, now: Instant) -> Option<u64> {
+    /// Whether a line is to be logged, and how many of its kind were not.
+    fn is_due(&mut self, what: Said, now: Instant) -> Option<u64> {
         let mut logged = self.logged.iter_mut();
-        let same = |it: &&mut Logged| it.reason == refused.reason && it.by_peer == refused.by_peer;
-        let Some(logged) = logged.find(same) else {
+        let Some(logged) = logged.find(|it| it.what == what) else {
             // As many as reasons at the most, twice.
             self.logged.push(Logged {
-                reason: refused.reason,
-                by_peer: refused.by_peer,
+                what,
                 at: now,
                 left_out: 0,
             });
@@ -94,7 +116,11 @@ mod tests {
         let refused = |reason| Refused::new("127.0.0.1:1".parse().unwrap(), None, reason, false);
         let at = |seconds| Instant::from_nanos(0) + Duration::from_secs(seconds);
         let is_due = |reason, seconds| {
-            let due = lock(&reports.0).is_due(&refused(reason), at(seconds));
+            let what = Said::Refusal {
+                reason,
+                by_peer: false,
+            };
+            let due = reports.may_say(what, at(seconds));
             reports.add(refused(reason), at(seconds));
             due
         };
@@ -103,6 +129,8 @@ mod tests {
         assert_eq!(is_due(Reason::Cookie, 9), None);
         assert_eq!(is_due(Reason::Cluster, 9), Some(0));
         assert_eq!(is_due(Reason::Cookie, 10), Some(3));
+        assert_eq!(reports.may_say(Said::Silent, at(10)), Some(0));
+        assert_eq!(reports.may_say(Said::Silent, at(11)), None);
         for _ in 0..2 * KEPT {
             reports.add(refused(Reason::Cookie), at(11));
         }

@@ -254,15 +254,19 @@ impl Node {
         peers.into_iter().filter_map(linked).collect()
     }
 
-    /// The connected peers and where they are, for another peer.
-    pub(crate) fn nodes_for(&self, peer: &NodeId) -> Vec<NodeAt> {
+    /// The connected peers and where they are, for another peer. A list takes some of many: the
+    /// turn decides which.
+    pub(crate) fn nodes_for(&self, peer: &NodeId, turn: usize) -> Vec<NodeAt> {
         let connected = self.connected();
         let others = connected.iter().filter(|(it, _)| it.name != *peer);
         let others = others.map(|(it, link)| NodeAt {
             name: it.name.clone(),
             address: link.reached_at.clone(),
         });
-        others.filter(|it| !it.address.is_empty()).collect()
+        let mut others: Vec<_> = others.filter(|it| !it.address.is_empty()).collect();
+        let begin = turn % others.len().max(1);
+        others.rotate_left(begin);
+        others
     }
 
     /// Gives the place of a peer to a connection. `dead` did not answer.

@@ -17,6 +17,7 @@ use rustls::{
     AlertDescription, CertificateError, ClientConfig, ClientConnection, Connection,
     DigitallySignedStruct, Error, RootCertStore, ServerConfig, ServerConnection, SignatureScheme,
 };
+use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -25,6 +26,7 @@ use std::sync::Arc;
 pub(crate) struct Tls {
     dialer: Arc<ClientConfig>,
     acceptor: Arc<ServerConfig>,
+    authority: Arc<ByAuthority>,
 }
 
 impl Tls {
@@ -35,6 +37,9 @@ impl Tls {
         let mut roots = RootCertStore::empty();
         for root in certificates(&ca)? {
             roots.add(root).map_err(|error| of_file(&ca, error))?;
+        }
+        if is_public(&key) {
+            return Err(DirectError::KeyIsPublic(key));
         }
         let chain = certificates(&node)?;
         check_own(&node, &chain, &roots, name, &provider)?;
@@ -54,7 +59,7 @@ impl Tls {
         // Each connection shows its certificate.
         acceptor.session_storage = Arc::new(NoServerSessionStorage {});
         acceptor.send_tls13_tickets = 0;
-        let verifier = Arc::new(ByAuthority {
+        let authority = Arc::new(ByAuthority {
             roots,
             provider: Arc::clone(&provider),
         });
@@ -62,13 +67,17 @@ impl Tls {
             .with_protocol_versions(&versions)
             .map_err(with_key)?
             .dangerous()
-            .with_custom_certificate_verifier(verifier)
+            .with_custom_certificate_verifier(Arc::clone(&authority) as _)
             .with_client_auth_cert(chain, secret)
             .map_err(with_key)?;
         dialer.enable_sni = false;
         dialer.resumption = Resumption::disabled();
         let (dialer, acceptor) = (Arc::new(dialer), Arc::new(acceptor));
-        Ok(Self { dialer, acceptor })
+        Ok(Self {
+            dialer,
+            acceptor,
+            authority,
+        })
     }
 
     /// The dialer's side of a connection.
@@ -82,6 +91,29 @@ impl Tls {
     pub(crate) fn accept(&self) -> Result<Connection, Error> {
         ServerConnection::new(Arc::clone(&self.acceptor)).map(Connection::Server)
     }
+
+    /// Whether the peer's certificate, which was valid at the handshake, is not any more. Some
+    /// 100 us of work.
+    pub(crate) fn has_expired(&self, connection: &Connection) -> bool {
+        let Some([first, others @ ..]) = connection.peer_certificates() else {
+            return false;
+        };
+        let verified = self.authority.verify(first, others, UnixTime::now());
+        verified.is_err_and(|error| reason(&error) == Reason::Expired)
+    }
+}
+
+/// Whether other users may read the secret key, or its group may write it. A group may read it: so
+/// are secrets of containers.
+#[cfg(unix)]
+fn is_public(key: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    fs::metadata(key).is_ok_and(|it| it.permissions().mode() & 0o037 != 0)
+}
+
+#[cfg(not(unix))]
+fn is_public(_: &Path) -> bool {
+    false
 }
 
 fn of_file(path: &Path, error: impl std::fmt::Display) -> DirectError {
@@ -194,6 +226,19 @@ struct ByAuthority {
     provider: Arc<CryptoProvider>,
 }
 
+impl ByAuthority {
+    fn verify(
+        &self,
+        certificate: &CertificateDer<'_>,
+        others: &[CertificateDer<'_>],
+        now: UnixTime,
+    ) -> Result<(), Error> {
+        let parsed = ParsedCertificate::try_from(certificate)?;
+        let algorithms = self.provider.signature_verification_algorithms.all;
+        verify_server_cert_signed_by_trust_anchor(&parsed, &self.roots, others, now, algorithms)
+    }
+}
+
 impl ServerCertVerifier for ByAuthority {
     fn verify_server_cert(
         &self,
@@ -203,10 +248,7 @@ impl ServerCertVerifier for ByAuthority {
         _: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
-        let parsed = ParsedCertificate::try_from(end_entity)?;
-        let algorithms = self.provider.signature_verification_algorithms.all;
-        let roots = &self.roots;
-        verify_server_cert_signed_by_trust_anchor(&parsed, roots, intermediates, now, algorithms)?;
+        self.verify(end_entity, intermediates, now)?;
         Ok(ServerCertVerified::assertion())
     }
 

@@ -6,6 +6,7 @@ use ganger_cluster_direct::Direct;
 use ganger_net::Net;
 use ganger_proc_api::{Envelope, actor_fn};
 use ganger_sched::Scheduler;
+use ganger_task::Cx;
 use std::net::SocketAddr;
 use std::sync::mpsc::channel;
 use std::time::Duration;
@@ -71,10 +72,7 @@ fn a_guest_leaves_its_scheduler_alone() {
     alpha.1.leave(PATIENCE);
     until("the node has left", || beta.1.nodes().is_empty());
     until("no process of the engine", || guests(&alpha.0) == 0);
-    let one = alpha
-        .0
-        .spawn(async move |_: ganger_task::Cx| Ok(1_u64))
-        .unwrap();
+    let one = alpha.0.spawn(async move |_: Cx| Ok(1_u64)).unwrap();
     assert_eq!(one.wait().take::<u64>().unwrap(), 1);
     let report = beta.0.stop(PATIENCE).unwrap();
     assert_eq!(report.forced, 0);

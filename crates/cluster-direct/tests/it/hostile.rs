@@ -77,6 +77,16 @@ impl Stranger {
         }
     }
 
+    /// The next frame: its kind and body.
+    pub(crate) fn frame(&mut self) -> (u8, Vec<u8>) {
+        let mut head = [0; 8];
+        self.stream.read_exact(&mut head).unwrap();
+        let length = u32::from_le_bytes([head[0], head[1], head[2], head[3]]);
+        let mut frame = vec![0; length as usize];
+        self.stream.read_exact(&mut frame).unwrap();
+        (frame[0], frame.split_off(1))
+    }
+
     pub(crate) fn read_in_the_background(self) {
         thread::spawn(move || {
             let mut stream = self.stream;
@@ -85,11 +95,13 @@ impl Stranger {
     }
 }
 
-/// A frame of a session.
-fn frame(body: &[u8]) -> Vec<u8> {
+/// The kind of frames of a session.
+const SESSION: u8 = 0;
+
+pub(crate) fn frame(kind: u8, body: &[u8]) -> Vec<u8> {
     let length = u32::try_from(body.len() + 1).unwrap().to_le_bytes();
-    let crc = crc32fast::hash(&[&length[..], &[0], body].concat()).to_le_bytes();
-    [&length[..], &crc, &[0], body].concat()
+    let crc = crc32fast::hash(&[&length[..], &[kind], body].concat()).to_le_bytes();
+    [&length[..], &crc, &[kind], body].concat()
 }
 
 /// Refuses in a packet with the code of this reason.
@@ -102,7 +114,7 @@ fn is_refusal(packet: &[u8], code: u8) -> bool {
 fn a_stranger_with_the_cookie_is_a_peer() {
     let alpha = Node::start("alpha", engine());
     let mut beta = Stranger::join(&alpha, "beta");
-    beta.write(&frame(b"hello"));
+    beta.write(&frame(SESSION, b"hello"));
     let expected = Told::Frame(name("beta"), "hello".into());
     drop(
         alpha
@@ -119,7 +131,7 @@ fn nothing_is_heard_before_the_proof() {
     let mut beta = Stranger::connect(alpha.address());
     beta.write(&greeting("beta", 1));
     beta.packet().unwrap();
-    beta.write(&frame(b"hello"));
+    beta.write(&frame(SESSION, b"hello"));
     let refusal = beta.packet().unwrap();
     assert!(is_refusal(&refusal, 7), "{refusal:?}");
     beta.until_closed();
@@ -185,13 +197,9 @@ fn garbage_gets_a_refusal_and_the_end() {
 fn malformed_frames_end_the_connection() {
     let alpha = Node::start("alpha", engine());
     let too_long = u32::try_from(MAX_FRAME + 2).unwrap().to_le_bytes().to_vec();
-    let mut wrong = frame(b"hello");
+    let mut wrong = frame(SESSION, b"hello");
     *wrong.last_mut().unwrap() ^= 1;
-    let unknown = {
-        let length = 1_u32.to_le_bytes();
-        let crc = crc32fast::hash(&[&length[..], &[99]].concat()).to_le_bytes();
-        [&length[..], &crc, &[99]].concat()
-    };
+    let unknown = frame(99, b"");
     for (run, malformed) in (1..).zip([too_long, vec![0; 4], wrong, unknown]) {
         alpha.inbox.clear();
         let mut beta = Stranger::join_as(alpha.address(), "beta", run);
@@ -214,7 +222,7 @@ fn malformed_frames_end_the_connection() {
 fn a_half_closed_connection_is_an_end() {
     let alpha = Node::start("alpha", engine());
     let mut beta = Stranger::join(&alpha, "beta");
-    beta.write(&frame(b"hello"));
+    beta.write(&frame(SESSION, b"hello"));
     beta.stream.shutdown(Shutdown::Write).unwrap();
     beta.until_closed();
     let told = alpha.inbox.until("the end", |told| {

@@ -1,5 +1,6 @@
 //! Which nodes know each other, and how that changes.
 
+use crate::hostile::{Stranger, frame};
 use crate::support::{COOKIE, Node, Told, engine, name, until};
 use bytes::Bytes;
 use ganger_cluster::{Engine, Lane};
@@ -152,6 +153,31 @@ fn nodes_of_a_machine_find_each_other() {
         nodes[1].until_connected(&nodes[0]);
         nodes[2].until_connected(&nodes[0]);
         nodes[2].until_connected(&nodes[1]);
+    }
+}
+
+/// Lists of nodes come again and again, not at the begin of a connection alone: two nodes that
+/// could not reach each other for a while meet by any third.
+// pins: H4
+#[test]
+fn lists_of_nodes_are_repeated() {
+    const ALIVE: u8 = 2;
+    const NODES: u8 = 1;
+    let alpha = Node::start("alpha", engine());
+    let beta = Node::start("beta", engine().seeds(alpha.seed()));
+    alpha.until_connected(&beta);
+    let mut gamma = Stranger::join(&alpha, "gamma");
+    let address = beta.address().to_string();
+    let mut lists = 0;
+    while lists < 3 {
+        let (kind, body) = gamma.frame();
+        let has_beta = body
+            .windows(address.len())
+            .any(|it| it == address.as_bytes());
+        lists += usize::from(kind == NODES && has_beta);
+        if kind == ALIVE {
+            gamma.write(&frame(ALIVE, b""));
+        }
     }
 }
 

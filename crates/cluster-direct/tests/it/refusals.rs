@@ -1,6 +1,6 @@
 //! Each reason has its own sentence at both sides.
 
-use crate::hostile::Stranger;
+use crate::hostile::{Stranger, frame};
 use crate::support::{Node, Told, engine, name, pair};
 use ganger_cluster_direct::{Direct, Reason};
 use std::collections::HashSet;
@@ -84,14 +84,16 @@ fn a_taken_name_is_refused_while_its_owner_lives() {
     );
 }
 
-/// A connection that does not answer loses its place to another program with the name.
-// pins: H3
+/// A silent connection loses its place to another program with the name.
+// pins: H3, H4
 // case: 32
 #[test]
-fn a_peer_that_does_not_answer_loses_its_name() {
+fn a_peer_that_is_silent_loses_its_name() {
     let alpha = Node::start("alpha", engine());
     let mut mute = Stranger::join(&alpha, "beta");
     let beta = Node::start("beta", engine().seeds(alpha.seed()));
+    // As long as the mute is not silent for long, the name is its own.
+    beta.until_refused(Reason::NameTaken, true);
     beta.until_connected(&alpha);
     mute.until_closed();
     assert!(beta.send(&alpha, "hello"));
@@ -101,6 +103,33 @@ fn a_peer_that_does_not_answer_loses_its_name() {
             .inbox
             .until("a frame", |told| told.contains(&expected)),
     );
+}
+
+/// A peer that is late with its answer, and heard otherwise, keeps its name.
+// pins: H4
+#[test]
+fn a_busy_peer_keeps_its_name() {
+    const ALIVE: u8 = 2;
+    const ASK: u8 = 3;
+    let alpha = Node::start("alpha", engine());
+    let mut busy = Stranger::join(&alpha, "beta");
+    let rival = Node::start("beta", engine().seeds(alpha.seed()));
+    // Each question comes by a rival. The busy peer answers none, and says at its own pace that it
+    // lives.
+    let mut asked = 0;
+    while asked < 4 {
+        match busy.frame().0 {
+            ASK => asked += 1,
+            ALIVE => busy.write(&frame(ALIVE, b"")),
+            _ => {}
+        }
+    }
+    assert_eq!(alpha.engine.connected(), [name("beta")]);
+    assert_eq!(
+        alpha.inbox.count(|it| *it == Told::Vanished(name("beta"))),
+        0
+    );
+    assert!(rival.engine.connected().is_empty());
 }
 
 /// A node that finds itself among its seeds says nothing, and asks once.

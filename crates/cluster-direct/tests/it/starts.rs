@@ -87,6 +87,30 @@ fn keys_are_checked_at_the_start() {
     );
 }
 
+/// A key that other users may read is no secret. A group may read it, as in containers.
+// pins: H3
+#[cfg(unix)]
+#[test]
+fn a_public_key_is_refused() {
+    use std::os::unix::fs::PermissionsExt;
+    let root = tempfile::tempdir().unwrap();
+    issue(root.path(), &["alpha"], [2020, 2100]).unwrap();
+    let folder = root.path().join("alpha");
+    let key = folder.join("node.key");
+    for mode in [0o644, 0o660, 0o601] {
+        fs::set_permissions(&key, fs::Permissions::from_mode(mode)).unwrap();
+        let text = error(&engine().keys(&folder));
+        assert!(
+            text.contains("node.key") && text.contains("chmod 600"),
+            "{text}"
+        );
+    }
+    for mode in [0o640, 0o400] {
+        fs::set_permissions(&key, fs::Permissions::from_mode(mode)).unwrap();
+        drop(Node::start("alpha", engine().keys(&folder)));
+    }
+}
+
 /// The file is made by the first node, and its text is the secret of both.
 // pins: H2
 #[test]

@@ -1,17 +1,21 @@
 //! Nodes with certificates.
 
-use crate::issue::issue;
+use crate::issue::{AUTHORITY_KEY, issue};
 use crate::support::{Node, Told, engine, frames, pair};
 use bytes::Bytes;
 use ganger_cluster::MAX_FRAME;
 use ganger_cluster_direct::{Direct, Reason};
+use rcgen::{CertificateParams, DistinguishedName, DnType, Issuer, KeyPair, date_time_ymd};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore};
+use std::fs;
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
 use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tempfile::TempDir;
 
 /// Keys of a fresh authority.
@@ -211,4 +215,64 @@ impl Dialer {
         self.tls.read_exact(&mut packet[8..])?;
         Ok(packet)
     }
+}
+
+/// Writes a certificate of the authority in `root` that is valid for this time from now on.
+fn renew(root: &Path, name: &str, time: Duration) {
+    let authority_key = fs::read_to_string(root.join(AUTHORITY_KEY)).unwrap();
+    let mut authority = CertificateParams::default();
+    authority.distinguished_name = DistinguishedName::new();
+    let called = "authority of a ganger cluster";
+    authority
+        .distinguished_name
+        .push(DnType::CommonName, called);
+    let issuer = Issuer::new(authority, KeyPair::from_pem(&authority_key).unwrap());
+    let key = fs::read_to_string(root.join(name).join("node.key")).unwrap();
+    let key = KeyPair::from_pem(&key).unwrap();
+    let mut node = CertificateParams::new([name.to_owned()]).unwrap();
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+    node.not_before = date_time_ymd(2020, 1, 1);
+    node.not_after = date_time_ymd(1970, 1, 1) + now + time;
+    let node = node.signed_by(&key, &issuer).unwrap().pem();
+    fs::write(root.join(name).join("node.pem"), node).unwrap();
+}
+
+/// A connection does not outlive the certificate that has proved its peer, and the other goes on.
+// pins: H2
+#[test]
+fn a_connection_ends_with_its_certificate() {
+    let root = keys(&["alpha", "beta", "gamma"]);
+    let alpha = Node::start("alpha", secure(&root, "alpha"));
+    let gamma = Node::start("gamma", secure(&root, "gamma").seeds(alpha.seed()));
+    gamma.until_connected(&alpha);
+    // The machine may take this long to connect the two.
+    let mut time = Duration::from_secs(5);
+    let beta = loop {
+        renew(root.path(), "beta", time);
+        let end = Instant::now() + time;
+        let beta = Node::start("beta", secure(&root, "beta").seeds(alpha.seed()));
+        while beta.engine.connected().is_empty() && Instant::now() < end {
+            thread::yield_now();
+        }
+        if !beta.engine.connected().is_empty() {
+            break beta;
+        }
+        time *= 2;
+    };
+    beta.until_connected(&alpha);
+    let refused = alpha.until_refused(Reason::Expired, false);
+    assert_eq!(refused.name, Some(beta.name.clone()));
+    let vanished = Told::Vanished(beta.name.clone());
+    drop(
+        alpha
+            .inbox
+            .until("the end", |told| told.contains(&vanished)),
+    );
+    assert_eq!(
+        alpha
+            .inbox
+            .count(|it| *it == Told::Vanished(gamma.name.clone())),
+        0
+    );
+    assert!(alpha.engine.connected().contains(&gamma.name));
 }

@@ -11,6 +11,7 @@
 
 #![allow(clippy::missing_panics_doc, reason = "a case fails by a panic")]
 
+mod again;
 mod calls;
 mod ends;
 mod functions;
@@ -31,6 +32,7 @@ mod stores;
 mod strong;
 mod twins;
 
+pub use again::*;
 pub use calls::*;
 pub use ends::*;
 pub use functions::*;
@@ -146,7 +148,8 @@ pub struct Unregistered(pub u64);
 pub fn types(types: &mut Types) {
     types
         .add::<Parcel>("conformance.parcel")
-        .add::<Count>("conformance.count");
+        .add::<Count>("conformance.count")
+        .add::<Pay>("conformance.pay");
 }
 
 /// The settings of a scheduler in a harness.
@@ -458,6 +461,11 @@ macro_rules! cases {
         #[test]
         fn a_question_over_a_lost_connection_says_so() {
             $crate::conformance::a_question_over_a_lost_connection_says_so::<$harness>();
+        }
+        // pins: C6, C7
+        #[test]
+        fn a_question_asked_twice_is_done_once() {
+            $crate::conformance::a_question_asked_twice_is_done_once::<$harness>();
         }
         // pins: B17, B19
         // case: 41

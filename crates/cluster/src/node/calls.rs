@@ -29,8 +29,8 @@ use crate::id::Half;
 use crate::wire::{Apart, Fields as _, Known, ReadError, Reader};
 use bytes::Bytes;
 use ganger_proc_api::{
-    CommandError, Completer, EndKind, Envelope, ExitCause, Payload, Payloads, Pid, SendError,
-    SendErrorKind,
+    CommandError, Completer, EndKind, Envelope, ExitCause, ParsePidError, Payload, Payloads, Pid,
+    SendError, SendErrorKind,
 };
 use ganger_sched::Handle;
 use ganger_sched::crossing::{self, Answers, FarReply, Incoming, Replies};
@@ -105,6 +105,13 @@ fn take_back(peer: &Weak<Peer>, number: u64) {
 pub(crate) fn take_back_all(peer: &Arc<Peer>, numbers: Vec<u64>) {
     for number in numbers {
         take_back(&Arc::downgrade(peer), number);
+    }
+}
+
+/// Calls code of users, which must not end the link.
+pub(crate) fn contained(whose: &'static str, call: impl FnOnce()) {
+    if catch_unwind(AssertUnwindSafe(call)).is_err() {
+        tracing::error!(target: "ganger::cluster", "{whose} has panicked");
     }
 }
 
@@ -239,11 +246,17 @@ impl Answering {
             }
         };
         let (body, replies, value) = written;
-        let request = Request::Answer { number, body };
         let (taken, unwanted) = self.peer.with(|state, now| {
             if state.session().session() != Some(self.half) {
                 return (None, Vec::new());
             }
+            let questions = replies.as_ref().map_or(0, |it| it.numbers().count());
+            let has_room = state.has_room_for(body.len()) && state.tables.may_ask(questions);
+            let (body, replies) = match has_room {
+                true => (body, replies),
+                false => (no_room(), None),
+            };
+            let request = Request::Answer { number, body };
             let Some(replies) = replies else {
                 state.request(request, self.peer.places, now);
                 return (None, Vec::new());
@@ -290,6 +303,10 @@ impl Incoming for Answering {
         }
         Some(completer)
     }
+
+    fn pid(&self, text: &str) -> Result<Pid, ParsePidError> {
+        self.peer.places.parse(text)
+    }
 }
 
 impl Answers for Answering {
@@ -321,10 +338,20 @@ fn write(
         },
         Err(error) => error,
     };
+    (write_error(&error), None, Payloads::default())
+}
+
+fn write_error(error: &CommandError) -> Bytes {
     let mut apart = Apart::default();
     apart.u8(ERROR);
-    apart.bytes(&postcard::to_stdvec(&error).unwrap_or_default());
-    (apart.finish(), None, Payloads::default())
+    apart.bytes(&postcard::to_stdvec(error).unwrap_or_default());
+    apart.finish()
+}
+
+/// The error in the place of an answer without room.
+fn no_room() -> Bytes {
+    let text = "the answer is lost: too many large answers wait for the connection";
+    write_error(&CommandError::Failed(text.into()))
 }
 
 /// An answer, the numbers of the replies inside of it, and the context of its sender's trace.

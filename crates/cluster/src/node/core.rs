@@ -55,6 +55,7 @@ impl Core {
             own: self.base.node,
             peer: node,
         };
+        self.make_room();
         let mut peers = self.peers.write().unwrap_or_else(PoisonError::into_inner);
         let found = peers.by_name.get(&node).filter(|peer| !peer.is_gone());
         if let Some(found) = found {
@@ -80,6 +81,29 @@ impl Core {
             return None;
         }
         Some(peer)
+    }
+
+    /// Removes a peer without an answer so far, or with an ended link, if the table is full.
+    fn make_room(&self) {
+        let peers = self.peers.read().unwrap_or_else(PoisonError::into_inner);
+        let is_full = peers.by_name.len() >= MAX_PEERS;
+        drop(peers);
+        if !is_full {
+            return;
+        }
+        // Without the lock: a peer sends its farewell.
+        let idle = |peer: &Arc<Peer>| peer.is_gone() || peer.retire();
+        if let Some(idle) = self.all().into_iter().find(idle) {
+            let mut peers = self.peers.write().unwrap_or_else(PoisonError::into_inner);
+            let node = idle.places.peer;
+            if peers
+                .by_name
+                .get(&node)
+                .is_some_and(|it| Arc::ptr_eq(it, &idle))
+            {
+                peers.by_name.remove(&node);
+            }
+        }
     }
 
     /// Lets no further peers be made.

@@ -15,7 +15,7 @@ use super::causes::{MAX_TEXT, write_text};
 use super::cluster::Cluster;
 use super::core::Core;
 use super::inherited;
-use super::questions::NoNode;
+use super::not_asked::NotAsked;
 use super::requests::op;
 use super::types::EncodeError;
 use super::values;
@@ -123,7 +123,9 @@ fn ask<O: Any + Send>(
     if name.len() > MAX_TEXT {
         return Err(format!("the name of a function has at most {MAX_TEXT} bytes").into());
     }
-    let peer = core.reach(node).ok_or(NoNode(node))?;
+    let peer = core
+        .reach(node)
+        .ok_or_else(|| NotAsked::no_connection(node))?;
     let (encoded, replies) = calls::encode(&peer, scheduler, Payloads::from(input));
     let (encoded, values) = encoded.map_err(|(why, _)| {
         refused(match why {
@@ -146,6 +148,10 @@ fn ask<O: Any + Send>(
     // A refused reply is dropped without the lock: its asker may be at this peer.
     let mut reply = Some(reply);
     let sent = peer.with(|state, now| {
+        let questions = replies.as_ref().map_or(1, |it| 1 + it.numbers().count());
+        if !state.tables.may_ask(questions) {
+            return Err(SendErrorKind::Full);
+        }
         let key = peer.places.key(asker);
         state.accept_written(Lane::Data, key, op::CALL, body, now)?;
         let (mut completers, taken) = match replies {

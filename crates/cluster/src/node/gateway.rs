@@ -48,7 +48,11 @@ impl Gateway {
                 return refuse(why.into(), envelope);
             }
         };
+        let questions = replies.as_ref().map_or(0, |it| it.numbers().count());
         let sent = peer.put(|state, now| {
+            if questions > 0 && !state.tables.may_ask(questions) {
+                return Err(SendErrorKind::Full);
+            }
             state.accept(lane, &envelope, &encoded, peer.places, now)?;
             // Before the frame leaves, so before the answer comes.
             Ok(replies.map(|replies| {

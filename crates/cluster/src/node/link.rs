@@ -6,7 +6,7 @@
 mod groups;
 
 use super::base::Base;
-use super::calls::{self, Answering, Inside};
+use super::calls::{self, Answering, Inside, contained};
 use super::listed::Listed;
 use super::multi;
 use super::parked::{Cost, Parked};
@@ -33,7 +33,6 @@ use ganger_sched::crossing;
 use ganger_sched::internal::{AddressInternals as _, ContextInternals as _};
 use ganger_sched::{DeadLetter, DeadReason, ExitAction, Handle, RemoteLink};
 use std::collections::VecDeque;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::task::Waker;
 
@@ -405,7 +404,7 @@ impl Link {
             Request::Found { number, pid } => {
                 let question = self.peer.look(|state| state.tables.names.remove(number));
                 if let Some(question) = question {
-                    question.complete(pid);
+                    contained("an asker", || question.complete(pid));
                 }
             }
         }
@@ -440,10 +439,12 @@ impl Link {
         match asked {
             Some(asked) => {
                 let traces = self.peer.base.traces.as_deref();
-                traces::within(traces, trace, || asked.completer.finish(answer));
+                traces::within(traces, trace, || {
+                    contained("an asker", || asked.completer.finish(answer));
+                });
             }
             None => {
-                drop(answer);
+                contained("an answer", || drop(answer));
                 self.peer.answer(half, Request::Unwanted { number });
             }
         }
@@ -554,28 +555,22 @@ fn offer(
 
 /// The session of these questions has ended.
 fn unanswered(names: Vec<Reply<Option<Pid>>>, spawns: Vec<Spawn>, open: Open) {
-    let no_connection = || Err(CommandError::Ended(ExitCause::NoConnection));
-    for question in names {
-        question.untyped().finish(no_connection());
-    }
-    for spawn in spawns {
-        spawn.reply.untyped().finish(no_connection());
-    }
-    for asked in open.asked.into_values() {
-        asked.completer.finish(no_connection());
+    let names = names.into_iter().map(Reply::untyped);
+    let spawns = spawns.into_iter().map(|it| it.reply.untyped());
+    let asked = open.asked.into_values().map(|it| it.completer);
+    for completer in names.chain(spawns).chain(asked) {
+        let no_connection = Err(CommandError::Ended(ExitCause::NoConnection));
+        contained("an asker", || completer.finish(no_connection));
     }
     for far in open.answering.into_values() {
-        far.give_up();
+        contained("the holder of a reply", || far.give_up());
     }
 }
 
 /// Tells the watcher of an end. Its code must not end the link.
 fn tell_exit(pid: Pid, mut action: Box<dyn ExitAction>, cause: &ExitCause) {
-    let told = catch_unwind(AssertUnwindSafe(|| {
+    contained("the watcher of a process", || {
         action.release(pid);
         action.tell(pid, cause);
-    }));
-    if told.is_err() {
-        tracing::error!(target: "ganger::cluster", %pid, "the watcher of a process has panicked");
-    }
+    });
 }

@@ -19,6 +19,7 @@
 //! it. After an end its entry is with the link, and nothing else has it: told once.
 
 use super::base::Base;
+use super::inbox::{Inbox, Told};
 use super::past::Past;
 use super::places::Places;
 use super::requests::{Request, op};
@@ -28,7 +29,6 @@ use super::types::MAX_MESSAGE;
 use crate::id::{Half, Incarnation, Lane, NodeId};
 use crate::session::{End, Event, Refusal, SendError, Session};
 use crate::wire::{Apart, HEADER, Messages, ReadError, Writer};
-use bytes::Bytes;
 use ganger_proc_api::Instant;
 use ganger_sync::sync::{Mutex, lock};
 use std::collections::VecDeque;
@@ -47,26 +47,6 @@ const CHUNK_HEAD: usize = 32;
 
 /// The time after which the next waiting sender is woken, though the last has not sent.
 const WAITING: Duration = Duration::from_millis(5);
-
-/// The most bytes of frames that wait for the link. More are lost, and come again.
-const MAX_INBOX: usize = 4 << 20;
-
-/// A call of the engine.
-#[derive(Debug)]
-pub(crate) enum Told {
-    Frame(Bytes),
-    Appeared,
-    Vanished,
-    Writable,
-}
-
-#[derive(Debug, Default)]
-struct Inbox {
-    told: VecDeque<Told>,
-    bytes: usize,
-    /// The directory has changed.
-    has_listings: bool,
-}
 
 /// Something for the link to handle, in order.
 pub(crate) enum Happened {
@@ -104,6 +84,8 @@ pub(crate) struct State {
     /// Requests that had no room in the session's queue. They are never refused, and each belongs
     /// to an entry of a table, or to a call.
     pub(super) owed: [VecDeque<Request>; 2],
+    /// Bytes of the values inside.
+    owed_bytes: usize,
     /// Senders that wait for room, in order.
     waiting: VecDeque<Waker>,
     happened: VecDeque<Happened>,
@@ -138,6 +120,7 @@ impl Peer {
             tables: Tables::default(),
             streams: Default::default(),
             owed: Default::default(),
+            owed_bytes: 0,
             waiting: VecDeque::new(),
             happened: VecDeque::new(),
             past: Past::default(),
@@ -172,18 +155,10 @@ impl Peer {
 
     /// A call of the engine.
     pub(crate) fn told(&self, told: Told) {
-        let mut inbox = lock(&self.inbox);
-        if let Told::Frame(frame) = &told {
-            if inbox.bytes + frame.len() > MAX_INBOX {
-                return;
-            }
-            inbox.bytes += frame.len();
-        } else if inbox.told.len() > MAX_INBOX / HEADER {
-            return;
+        let is_kept = lock(&self.inbox).put(told);
+        if is_kept {
+            self.wake();
         }
-        inbox.told.push_back(told);
-        drop(inbox);
-        self.wake();
     }
 
     /// The directory has changed.
@@ -255,11 +230,17 @@ impl Peer {
     /// Calls the waker when a message may be taken.
     pub(crate) fn room(&self, waker: Waker) {
         let mut state = lock(&self.state);
-        if state.is_closed || state.has_room(Lane::Data) {
+        let has_room = state.has_room(Lane::Data);
+        if state.is_closed || has_room && state.tables.may_ask(1) {
             drop(state);
             return waker.wake();
         }
         state.waiting.push_back(waker);
+        drop(state);
+        // There is room for messages, and none for questions: the link wakes the sender later.
+        if has_room {
+            self.wake();
+        }
     }
 
     /// Whether the directory has changed since the last call.
@@ -338,6 +319,22 @@ impl Peer {
         }
     }
 
+    /// Closes a peer without an answer so far, and without waiting messages. False: any other peer.
+    pub(crate) fn retire(&self) -> bool {
+        let mut state = lock(&self.state);
+        let is_idle = !state.is_closed
+            && !state.session.has_heard()
+            && state.has_sent_all()
+            && state.tables.is_empty()
+            && state.waiting.is_empty();
+        state.is_closed |= is_idle;
+        drop(state);
+        if is_idle {
+            self.close();
+        }
+        is_idle
+    }
+
     /// Ends the session with a farewell.
     pub(crate) fn close(&self) {
         self.close_for_senders();
@@ -370,10 +367,7 @@ impl Peer {
 
     /// Whether all accepted messages are known to have arrived.
     pub(crate) fn is_flushed(&self) -> bool {
-        let state = lock(&self.state);
-        let is_empty = state.streams.iter().all(Streams::is_empty)
-            && state.owed.iter().all(VecDeque::is_empty);
-        is_empty && state.session.is_flushed()
+        lock(&self.state).has_sent_all()
     }
 }
 
@@ -412,6 +406,18 @@ impl State {
         self.session.queued(lane) < most && self.streams[lane.index()].held() < MAX_MESSAGE
     }
 
+    fn has_sent_all(&self) -> bool {
+        let is_empty =
+            self.streams.iter().all(Streams::is_empty) && self.owed.iter().all(VecDeque::is_empty);
+        is_empty && self.session.is_flushed()
+    }
+
+    /// Whether an answer, or the start of a process, with so many bytes may wait.
+    pub(crate) fn has_room_for(&self, length: usize) -> bool {
+        let held = self.streams[Lane::Control.index()].held() + self.owed_bytes;
+        held == 0 || held + length <= MAX_MESSAGE
+    }
+
     /// Puts a message into the session, which opens if there is none.
     pub(super) fn put(
         &mut self,
@@ -427,6 +433,7 @@ impl State {
     pub(crate) fn request(&mut self, request: Request, places: Places, now: Instant) {
         let lane = request.lane();
         if !self.owed[lane.index()].is_empty() {
+            self.owed_bytes += request.length();
             return self.owed[lane.index()].push_back(request);
         }
         self.try_request(request, places, now);
@@ -460,6 +467,7 @@ impl State {
                 true
             }
             Err(_) => {
+                self.owed_bytes += request.length();
                 self.owed[lane.index()].push_front(request);
                 false
             }
@@ -472,6 +480,7 @@ impl State {
         self.collect();
         for lane in Lane::ALL {
             while let Some(request) = self.owed[lane.index()].pop_front() {
+                self.owed_bytes -= request.length();
                 if !self.try_request(request, places, now) {
                     break;
                 }
@@ -569,6 +578,7 @@ impl State {
                     self.past.last_end = Some(why);
                     self.past.undelivered += undelivered;
                     self.owed = Default::default();
+                    self.owed_bytes = 0;
                     self.streams = Default::default();
                     Happened::Ended(Box::new(Over {
                         why,

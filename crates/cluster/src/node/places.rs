@@ -2,10 +2,18 @@
 //!
 //! A PID crosses as its host and its number. Most are of the sender's node or of the receiver's,
 //! and then the node is a single byte. Each side sees its own PIDs without a node, and those of
-//! other nodes with it. Names of strangers are bounded by what parsed texts may add.
+//! other nodes with it. Names are never freed, so the new names of each peer are bounded.
 
 use crate::wire::{Fields, Known, ReadError, Reader, SymbolKind};
-use ganger_proc_api::{HostName, NodeName, Pid};
+use ganger_proc_api::{HostName, NodeName, ParsePidError, Pid};
+use ganger_sync::sync::{Mutex, lock};
+use std::collections::BTreeMap;
+
+/// How many names of a peer may be new to this program, in all of the peer's sessions.
+const MAX_NEW_NAMES: usize = 1024;
+
+/// How many names of each peer were new. Of the program, as the names are.
+static NEW_NAMES: Mutex<BTreeMap<NodeName, usize>> = Mutex::new(BTreeMap::new());
 
 const OF_SENDER: u8 = 0;
 const OF_RECEIVER: u8 = 1;
@@ -47,15 +55,50 @@ impl Places {
             OF_RECEIVER => None,
             ELSEWHERE => {
                 let name = reader.symbol(known, SymbolKind::Host)?;
-                let node = name.parse().map_err(|_| ReadError::Symbol)?;
+                let node = self.name(NodeName::known, &name)?;
                 Some(node).filter(|node| *node != self.own)
             }
             _ => return Err(ReadError::Short),
         };
         let host = reader.symbol(known, SymbolKind::Host)?;
-        let host: HostName = host.parse().map_err(|_| ReadError::Symbol)?;
+        let host = self.name(HostName::known, &host)?;
         let id = reader.varint()?;
         Ok(Pid::new(host, id).with_node(node))
+    }
+
+    /// Reads the text of a PID inside of a value.
+    pub(crate) fn parse(self, text: &str) -> Result<Pid, ParsePidError> {
+        Pid::parse_known(text).or_else(|unknown| {
+            // A node and a host.
+            if self.has_room_for(2) {
+                text.parse()
+            } else {
+                Err(unknown)
+            }
+        })
+    }
+
+    /// Finds a name of the peer, or adds it.
+    fn name<N: std::str::FromStr>(
+        self,
+        known: fn(&str) -> Option<N>,
+        text: &str,
+    ) -> Result<N, ReadError> {
+        if let Some(name) = known(text) {
+            return Ok(name);
+        }
+        let is_bounded = self.has_room_for(1);
+        let parsed = is_bounded.then(|| text.parse().ok()).flatten();
+        parsed.ok_or(ReadError::Symbol)
+    }
+
+    /// Counts new names of the peer.
+    fn has_room_for(self, more: usize) -> bool {
+        let mut counts = lock(&NEW_NAMES);
+        let count = counts.entry(self.peer).or_default();
+        let has_room = *count + more <= MAX_NEW_NAMES;
+        *count += if has_room { more } else { 0 };
+        has_room
     }
 }
 
@@ -63,6 +106,42 @@ impl Places {
 mod tests {
     use super::*;
     use crate::wire::Apart;
+
+    // pins: B20
+    #[test]
+    fn a_peer_adds_a_bounded_number_of_names() {
+        let name = |text| NodeName::new(text).unwrap();
+        let own = name("own");
+        let places = |peer| Places { own, peer };
+        let read = |peer, text: &str| {
+            let sender = Places {
+                own: peer,
+                peer: own,
+            };
+            let mut fields = Apart::default();
+            fields.u8(OF_SENDER);
+            fields.symbol(SymbolKind::Host, text);
+            fields.varint(1);
+            let mut reader = Reader::new(fields.finish());
+            assert_eq!(sender.peer, own);
+            places(peer).read(&mut reader, &mut Known::default())
+        };
+        let (floods, other) = (name("floods"), name("other"));
+        for number in 0..MAX_NEW_NAMES - 2 {
+            assert!(read(floods, &format!("flood-{number}")).is_ok());
+        }
+        assert!(places(floods).parse("{flood-node@flood-host|1}").is_ok());
+        assert_eq!(read(floods, "one-too-many"), Err(ReadError::Symbol));
+        assert!(places(floods).parse("{one-too-many|1}").is_err());
+        assert!(
+            HostName::known("one-too-many").is_none(),
+            "it takes no place"
+        );
+        // Known names are free, and another peer has its own.
+        assert!(read(floods, "flood-7").is_ok());
+        assert!(places(floods).parse("{flood-node@flood-8|1}").is_ok());
+        assert!(read(other, "of-another").is_ok());
+    }
 
     // pins: B20
     #[test]

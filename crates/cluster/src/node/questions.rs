@@ -1,8 +1,9 @@
 //! Questions to a node itself.
 
 use super::core::Core;
+use super::not_asked::NotAsked;
 use super::requests::Request;
-use ganger_proc_api::{NodeName, Pid, Reply};
+use ganger_proc_api::{BoxError, NodeName, Pid, Reply};
 use std::sync::Arc;
 
 /// Asks a node for its process with this name.
@@ -11,23 +12,18 @@ pub(crate) fn whereis(
     node: NodeName,
     name: Arc<str>,
     reply: Reply<Option<Pid>>,
-) -> Result<(), NoNode> {
-    let peer = core.reach(node).ok_or(NoNode(node))?;
+) -> Result<(), BoxError> {
+    let no_node = || NotAsked::no_connection(node);
+    let peer = core.reach(node).ok_or_else(no_node)?;
     let mut reply = Some(reply);
     // A refused reply is dropped without the lock.
-    let is_asked = peer.with(|state, now| {
-        let reply = reply.take_if(|_| !state.is_closed());
-        let is_asked = reply.is_some();
-        if let Some(reply) = reply {
-            let number = state.tables.names.insert(reply);
-            state.request(Request::Whereis { number, name }, peer.places, now);
+    peer.with(|state, now| {
+        if !state.tables.may_ask(1) {
+            return Err(NotAsked::full(node));
         }
-        is_asked
-    });
-    is_asked.then_some(()).ok_or(NoNode(node))
+        let reply = reply.take_if(|_| !state.is_closed()).ok_or_else(no_node)?;
+        let number = state.tables.names.insert(reply);
+        state.request(Request::Whereis { number, name }, peer.places, now);
+        Ok(())
+    })
 }
-
-/// The question was not asked.
-#[derive(Debug, thiserror::Error)]
-#[error("there is no connection to the node {0}")]
-pub(crate) struct NoNode(pub(crate) NodeName);

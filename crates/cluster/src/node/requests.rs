@@ -106,6 +106,14 @@ impl Request {
         }
     }
 
+    /// The bytes of the values inside.
+    pub(crate) fn length(&self) -> usize {
+        match self {
+            Self::Answer { body, .. } | Self::Spawn { body, .. } => body.len(),
+            _ => 0,
+        }
+    }
+
     pub(crate) fn op(&self) -> u8 {
         match self {
             Self::Monitor { .. } => op::MONITOR,

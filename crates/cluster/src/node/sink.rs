@@ -4,7 +4,8 @@
 //! Any other frame of a stranger is of a session of this node's predecessor, and is refused so.
 
 use super::core::Core;
-use super::peer::{Peer, Told};
+use super::inbox::Told;
+use super::peer::Peer;
 use crate::engine::EngineSink;
 use crate::id::{Lane, NodeId};
 use crate::wire::{Frame, Notice};

@@ -16,6 +16,7 @@ use super::causes::write_text;
 use super::core::Core;
 use super::far_links;
 use super::inherited;
+use super::not_asked::NotAsked;
 use super::requests::Request;
 use super::starts::MAX_NAMES;
 use super::tables::Spawn;
@@ -113,9 +114,9 @@ impl FarSpawn {
     }
 
     fn ask(self, reply: Reply<Pid>) -> Result<(), BoxError> {
-        let no_node =
-            || BoxError::from(format!("there is no connection to the node {}", self.node));
-        let peer = self.core.reach(self.node).ok_or_else(no_node)?;
+        let node = self.node;
+        let no_node = || NotAsked::no_connection(node);
+        let peer = self.core.reach(node).ok_or_else(no_node)?;
         let scheduler = self.core.base.scheduler.upgrade().ok_or_else(no_node)?;
         let mut values = Payloads::from(self.input);
         values.extend(self.first);
@@ -160,9 +161,13 @@ impl FarSpawn {
         let mut reply = Some(reply);
         let sent = peer.with(|state, now| {
             if state.is_closed() {
-                return None;
+                return Err(no_node());
             }
-            let reply = reply.take()?;
+            let questions = replies.as_ref().map_or(0, |it| it.numbers().count());
+            if !state.has_room_for(body.len()) || !state.tables.may_ask(1 + questions) {
+                return Err(NotAsked::full(node));
+            }
+            let reply = reply.take().ok_or_else(no_node)?;
             let watch = watcher.as_ref().map(|_| state.tables.watches.reserve());
             let number = state.tables.spawns.insert(Spawn {
                 reply,
@@ -179,9 +184,9 @@ impl FarSpawn {
                 (calls::ask(&peer, &mut state.tables.open, completers), taken)
             });
             state.request(spawn, peer.places, now);
-            Some(taken)
+            Ok(taken)
         });
-        if let Some((unwanted, taken)) = sent.ok_or_else(no_node)? {
+        if let Some((unwanted, taken)) = sent? {
             taken.drop_message(values);
             calls::take_back_all(&peer, unwanted);
         }

@@ -1,7 +1,7 @@
 //! Processes that a node starts for others: the side that starts, and what its answer does
 //! (`spawns.rs` has the protocol).
 
-use super::calls::Answering;
+use super::calls::{self, Answering};
 use super::causes::read_text;
 use super::far_links;
 use super::inherited;
@@ -114,8 +114,8 @@ pub(crate) fn answered(
             far_links::over(&peer, link, Request::Signal(link, cause.clone()));
         });
     }
-    match result {
+    calls::contained("an asker", || match result {
         Ok(pid) => reply.complete(pid),
         Err(error) => reply.fail(&*error),
-    }
+    });
 }

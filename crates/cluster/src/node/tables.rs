@@ -211,6 +211,9 @@ pub(crate) struct Left {
     pub(crate) open: Open,
 }
 
+/// The most questions to a peer whose answers are out.
+pub(crate) const MAX_ASKED: usize = 1 << 16;
+
 impl Tables {
     /// The entries of all tables.
     pub(crate) fn len(&self) -> usize {
@@ -223,6 +226,23 @@ impl Tables {
         let asked = self.names.open.len() + self.spawns.open.len() + self.early.len();
         let watched = self.watches.by_number.len() + self.watches.by_key.len() + self.watched.len();
         watched + self.links.len() + asked + open
+    }
+
+    /// Whether so many more questions may be asked.
+    pub(crate) fn may_ask(&self, more: usize) -> bool {
+        let open = self.open.asked.len() + self.names.open.len() + self.spawns.open.len();
+        open + more <= MAX_ASKED
+    }
+
+    /// Whether nothing waits for the peer.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.watches.by_number.is_empty()
+            && self.watched.is_empty()
+            && self.links.is_empty()
+            && self.names.open.is_empty()
+            && self.spawns.open.is_empty()
+            && self.open.asked.is_empty()
+            && self.open.answering.is_empty()
     }
 
     /// Leaves the tables empty. Numbers are not used again. All is in the order of its numbers, so

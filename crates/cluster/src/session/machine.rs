@@ -534,6 +534,12 @@ impl Session {
         }
     }
 
+    /// Whether the peer has ever said Hello.
+    #[must_use]
+    pub fn has_heard(&self) -> bool {
+        self.newest.is_some()
+    }
+
     /// Whether the peer has answered.
     #[must_use]
     pub fn is_up(&self) -> bool {

@@ -1,6 +1,9 @@
 //! The promises of `ganger-cluster`: the session by itself, and in a model of three nodes.
 
 #[cfg(feature = "conformance")]
+mod again;
+mod bounds;
+#[cfg(feature = "conformance")]
 mod conformance;
 #[cfg(feature = "conformance")]
 mod failures;

@@ -116,6 +116,7 @@ impl Actor for Sees {
 }
 
 // pins: B34
+// case: 37
 #[test]
 fn a_guarded_process_sees_its_loss_before_any_later_message() {
     let (twin, store) = (Twin::new(1), TwinStore::new(1));
@@ -214,6 +215,7 @@ fn gone(names: &StrongNames, scheduler: &Scheduler) -> StrongError {
 }
 
 // pins: B33, B35
+// case: 37
 #[test]
 fn what_a_process_that_has_gone_wants_is_not_given() {
     let (twin, store) = (Twin::new(1), TwinStore::new(1));

@@ -90,6 +90,7 @@ fn sim() -> Sim {
     })
 }
 
+// pins: B41
 #[test]
 fn a_cut_of_one_direction_holds_the_bytes_until_it_ends() {
     sim().check_worlds(20, |world| {
@@ -131,6 +132,7 @@ fn a_paused_machine_answers_when_it_goes_on() {
     });
 }
 
+// pins: B41
 #[test]
 fn a_killed_machine_resets_its_connections_and_one_without_power_is_silent_until_it_starts_again() {
     for resets in [true, false] {

@@ -134,6 +134,10 @@ impl Completer {
             Ok(payload) => self.complete_with(payload),
             Err(_) => {
                 if let Some(sink) = self.sink.take() {
+                    #[cfg(feature = "serde")]
+                    if taken::is_taken(&sink, self.tag, self.token) {
+                        return;
+                    }
                     sink.complete(self.tag, self.token, result);
                 }
             }
@@ -144,6 +148,10 @@ impl Completer {
     fn complete_with(mut self, payload: Payload) {
         if let Some(sink) = self.sink.take() {
             let (tag, token) = (self.tag, self.token);
+            #[cfg(feature = "serde")]
+            if taken::is_taken(&sink, tag, token) {
+                return;
+            }
             apart(payload, |first, others| {
                 sink.complete_with(tag, token, first, others);
             });

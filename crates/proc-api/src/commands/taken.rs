@@ -9,7 +9,8 @@
 //!
 //! **Protocol.** The encoder notes the parts of a completer. With them it makes another completer
 //! for the same yield, when the message has been taken, and drops the message in a scope that has
-//! the parts. A completer that is dropped unused asks the scope, and finds itself there.
+//! the parts. A completer that is dropped unused, or completed by a destructor inside of the
+//! message, asks the scope, and finds itself there.
 
 use super::{CompletionSink, Tag};
 use std::cell::{Cell, RefCell};
@@ -43,7 +44,8 @@ impl Parts {
     }
 }
 
-/// Whether the completer that is dropped here and now is of a message that has been taken.
+/// Whether the completer that is used or dropped here and now is of a message that has been taken.
+#[inline]
 pub(super) fn is_taken(sink: &Arc<dyn CompletionSink>, tag: Tag, token: u64) -> bool {
     COUNT.get() > 0 && remove(sink, tag, token)
 }

@@ -145,6 +145,39 @@ fn a_serializer_that_runs_twice_gives_each_reply_one_number() {
     assert_eq!(one.iter().count(), 1);
 }
 
+/// Answers its own reply when it is dropped.
+#[derive(Serialize)]
+struct Eager(Option<Reply<u64>>, bool);
+
+impl Drop for Eager {
+    fn drop(&mut self) {
+        match self.0.take() {
+            Some(reply) if self.1 => reply.complete(1),
+            Some(reply) => reply.fail("dropped"),
+            None => {}
+        }
+    }
+}
+
+// pins: B18
+#[test]
+fn a_message_whose_destructor_answers_does_not_answer_once_it_is_taken() {
+    for completes in [true, false] {
+        let (first, one) = reply();
+        let eager = Eager(Some(first), completes);
+        let (_, replies) = text_of(&eager, 1);
+        let (mut completers, taken) = replies.take();
+        taken.drop_message(eager);
+        assert!(one.try_recv().is_err(), "the other node answers");
+        completers.pop().unwrap().1.complete(42_u64);
+        assert_eq!(one.recv().unwrap().result.unwrap().as_u64(), Some(42));
+        // Elsewhere the destructor answers.
+        let (first, one) = reply();
+        drop(Eager(Some(first), completes));
+        assert!(one.recv().is_ok());
+    }
+}
+
 /// Holds another reply, which does not cross, and panics when it is dropped.
 #[derive(Serialize)]
 struct Nasty(Reply<u64>, #[serde(skip)] Option<Reply<u64>>);

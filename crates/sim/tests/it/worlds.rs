@@ -44,6 +44,7 @@ fn ticks(world: &World<'_>, name: &'static str, log: &Log) {
     });
 }
 
+// pins: B40
 #[test]
 fn machines_take_turns_and_a_seed_repeats_them() {
     let run = |seed: u64| {
@@ -81,6 +82,7 @@ impl Drop for Loud {
     }
 }
 
+// pins: B40
 #[test]
 fn what_crashes_does_nothing_more_and_its_pids_are_nobodys() {
     let drops = Arc::new(AtomicUsize::new(0));

@@ -278,7 +278,7 @@ fn sim() -> Sim {
     Sim::new(0).faults(faults)
 }
 
-// pins: B1, B2, B3, B5, B13
+// pins: B1, B2, B3, B5, B13, B41
 #[test]
 fn messages_and_notices_keep_their_promises_whatever_happens_to_machines() {
     let counts = Mutex::new([0; 3]);
