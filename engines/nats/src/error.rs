@@ -62,6 +62,29 @@ pub enum NatsError {
     /// The broker's messages are too short for frames.
     #[error("the broker's max_payload is {0}, and frames need at least 4096")]
     SmallPayload(usize),
+    /// The broker has no JetStream for this user, or gives no answer about it.
+    #[error(
+        "the broker has no JetStream for the store ({0}): start nats-server with \
+         `jetstream: enabled` and a `store_dir`, and let the user publish to `$JS.API.>` and \
+         `$KV.>`, and subscribe to `_INBOX.>`"
+    )]
+    NoJetStream(String),
+    /// The cluster of servers can't keep three copies of the store.
+    #[error(
+        "the store needs three servers with JetStream, or a single server without a cluster: {0}"
+    )]
+    FewServers(String),
+    /// The store's stream has settings that lose acknowledged writes.
+    #[error(
+        "the stream {stream} would lose acknowledged writes by its settings: {faults}. Edit or \
+         delete the stream"
+    )]
+    Stream {
+        /// The name of the stream.
+        stream: String,
+        /// The settings.
+        faults: String,
+    },
     /// The system gives no thread or no runtime.
     #[error("no thread for the engine: {0}")]
     Thread(#[from] io::Error),

@@ -5,8 +5,9 @@ use crate::error::NatsError;
 use crate::notice::Notice;
 use crate::outbox::Counts;
 use crate::settings::{Auth, Settings, Tls};
+use crate::store::NatsStore;
 use bytes::Bytes;
-use ganger_cluster::{Engine, EngineError, EngineSink, Lane, MAX_FRAME, NodeId};
+use ganger_cluster::{Engine, EngineError, EngineSink, Lane, MAX_FRAME, NodeId, Store};
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, mpsc};
@@ -192,6 +193,30 @@ impl Nats {
         self
     }
 
+    /// Opens the cluster's store in JetStream, with the servers, the user and the cluster's name of
+    /// this engine, for [`Builder::store`](ganger_cluster::Builder::store). A stream is made if
+    /// there is none, with three copies in a cluster of servers. Blocks until the stream is there.
+    ///
+    /// ```no_run
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use ganger_cluster::Cluster;
+    /// use ganger_cluster_nats::Nats;
+    ///
+    /// let nats = Nats::new("nats://127.0.0.1:4222").cluster("shop");
+    /// let store = nats.open_store()?;
+    /// let builder = Cluster::builder().cluster("shop").engine(nats).store(store);
+    /// # drop(builder);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As for a start, and [`NatsError::NoJetStream`], [`NatsError::FewServers`], or
+    /// [`NatsError::Stream`] with the settings of the stream that would lose acknowledged writes.
+    pub fn open_store(&self) -> Result<Arc<dyn Store>, NatsError> {
+        Ok(Arc::new(NatsStore::open(&self.settings)?))
+    }
+
     /// Figures; all zero while the engine does not run.
     #[must_use]
     pub fn stats(&self) -> Stats {
@@ -235,7 +260,7 @@ impl Nats {
 }
 
 /// Waits for the engine's thread, unless this is it.
-fn join(thread: JoinHandle<()>) {
+pub(crate) fn join(thread: JoinHandle<()>) {
     if thread.thread().id() == thread::current().id() {
         return;
     }

@@ -153,7 +153,7 @@ fn is_plain(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_')
 }
 
-fn escape(name: &str) -> String {
+pub(crate) fn escape(name: &str) -> String {
     let mut escaped = String::with_capacity(name.len());
     for byte in name.bytes() {
         if is_plain(byte) {
@@ -166,7 +166,7 @@ fn escape(name: &str) -> String {
 }
 
 /// The name, if this is its only form.
-fn unescape(part: &str) -> Option<String> {
+pub(crate) fn unescape(part: &str) -> Option<String> {
     let mut name = Vec::with_capacity(part.len());
     let mut rest = part.as_bytes();
     while let Some((first, others)) = rest.split_first() {

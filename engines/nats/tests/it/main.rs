@@ -8,4 +8,5 @@ mod keys;
 mod pressure;
 mod rights;
 mod sessions;
+mod stores;
 mod support;

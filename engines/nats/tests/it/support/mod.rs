@@ -2,4 +2,5 @@
 
 pub(crate) mod broker;
 pub(crate) mod node;
+pub(crate) mod proxy;
 pub(crate) mod raw;

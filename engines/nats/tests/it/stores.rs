@@ -1,0 +1,391 @@
+//! The store in JetStream: the cases of all stores, with one server, and with three of which one is
+//! killed after the other.
+
+use crate::support::broker::{Broker, listen, program};
+use crate::support::proxy::Proxy;
+use bytes::Bytes;
+use ganger_cluster::conformance::{PATIENCE, StoreHarness, StrongHarness, TwinStores, scheduler};
+use ganger_cluster::{
+    Cluster, Engine, EngineError, EngineSink, Lane, NodeId, Store, StoreAnswer, StoreChange,
+    StoreError, StoreOp, StoreReply,
+};
+use ganger_cluster_nats::{Nats, NatsError};
+use ganger_sched::Scheduler;
+use std::net::TcpListener;
+use std::sync::Arc;
+use std::sync::mpsc::channel;
+use std::thread;
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+mod alone {
+    ganger_cluster::store_cases!(super::Alone);
+}
+
+mod names {
+    ganger_cluster::strong_cases!(super::Named);
+}
+
+mod three {
+    ganger_cluster::store_cases!(super::Three);
+}
+
+fn open(url: &str) -> Arc<dyn Store> {
+    let nats = Nats::new(url).connect_within(PATIENCE);
+    nats.open_store().unwrap()
+}
+
+fn jetstream(folder: &TempDir, name: &str) -> String {
+    let path = folder.path().join(name);
+    format!("server_name: {name}\njetstream {{ store_dir: {path:?} }}\n")
+}
+
+/// One server. The second node's way to it can be cut. Without a broker, the twin.
+enum Alone {
+    Broker {
+        stores: [Arc<dyn Store>; 2],
+        proxy: Proxy,
+        broker: Broker,
+        _folder: TempDir,
+    },
+    Nothing(TwinStores),
+}
+
+impl StoreHarness for Alone {
+    fn start() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let Some(broker) = Broker::with(&jetstream(&folder, "one")) else {
+            return Self::Nothing(TwinStores::start());
+        };
+        let proxy = Proxy::to(broker.port);
+        Self::Broker {
+            stores: [open(&broker.url()), open(&proxy.url())],
+            proxy,
+            broker,
+            _folder: folder,
+        }
+    }
+
+    fn store(&self, node: usize) -> Arc<dyn Store> {
+        match self {
+            Self::Broker { stores, .. } => stores[node].clone(),
+            Self::Nothing(twin) => twin.store(node),
+        }
+    }
+
+    fn restart(&mut self) -> bool {
+        match self {
+            Self::Broker { broker, .. } => {
+                broker.kill();
+                broker.restart();
+                true
+            }
+            Self::Nothing(twin) => twin.restart(),
+        }
+    }
+
+    fn part(&self, is_apart: bool) -> bool {
+        match self {
+            Self::Broker { proxy, .. } => {
+                proxy.cut(is_apart);
+                true
+            }
+            Self::Nothing(twin) => twin.part(is_apart),
+        }
+    }
+}
+
+/// Servers of a cluster, each with the routes to all.
+fn servers(folder: &TempDir) -> Vec<Broker> {
+    let free = || TcpListener::bind("127.0.0.1:0").unwrap();
+    let ports = [free(), free(), free()].map(|it| it.local_addr().unwrap().port());
+    let routes = ports.map(|port| format!("\"nats://127.0.0.1:{port}\""));
+    let routes = routes.join(", ");
+    let settings = ["one", "two", "three"].into_iter().zip(ports);
+    let servers = settings.map(|(name, port)| {
+        let jetstream = jetstream(folder, name);
+        let cluster = format!(
+            "cluster {{ name: test, {}, routes: [{routes}] }}",
+            listen(port)
+        );
+        Broker::with(&format!("{jetstream}{cluster}")).unwrap()
+    });
+    servers.collect()
+}
+
+fn urls(servers: &[Broker]) -> String {
+    let urls: Vec<_> = servers.iter().map(Broker::url).collect();
+    urls.join(",")
+}
+
+/// Three servers. A restart kills each in turn, and so the leader.
+enum Three {
+    Brokers {
+        stores: [Arc<dyn Store>; 2],
+        servers: Vec<Broker>,
+        _folder: TempDir,
+    },
+    Nothing(TwinStores),
+}
+
+impl StoreHarness for Three {
+    fn start() -> Self {
+        if program().is_none() {
+            return Self::Nothing(TwinStores::start());
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let servers = servers(&folder);
+        let urls = urls(&servers);
+        Self::Brokers {
+            stores: [open(&urls), open(&urls)],
+            servers,
+            _folder: folder,
+        }
+    }
+
+    fn store(&self, node: usize) -> Arc<dyn Store> {
+        match self {
+            Self::Brokers { stores, .. } => stores[node].clone(),
+            Self::Nothing(twin) => twin.store(node),
+        }
+    }
+
+    fn restart(&mut self) -> bool {
+        match self {
+            Self::Brokers {
+                stores, servers, ..
+            } => {
+                for server in servers {
+                    server.kill();
+                    // Two of three go on, and have the earlier writes.
+                    let mark = format!("without {}", server.port);
+                    insist(&stores[0], &mark);
+                    server.restart();
+                    insist(&stores[1], &mark);
+                }
+                true
+            }
+            Self::Nothing(twin) => twin.restart(),
+        }
+    }
+}
+
+fn ask(store: &Arc<dyn Store>, op: StoreOp) -> Result<StoreAnswer, StoreError> {
+    let (tell, told) = channel();
+    store.apply(op, StoreReply::new(move |answer| drop(tell.send(answer))));
+    told.recv_timeout(PATIENCE).unwrap()
+}
+
+/// Writes until the store has the entry.
+fn insist(store: &Arc<dyn Store>, key: &str) {
+    let end = Instant::now() + PATIENCE;
+    while Instant::now() < end {
+        match ask(store, StoreOp::create(key, "x")) {
+            Ok(StoreAnswer::Written(_)) | Err(StoreError::Exists(_)) => return,
+            Err(StoreError::Unavailable(_) | StoreError::Unknown) => {}
+            other => panic!("{other:?}"),
+        }
+        thread::sleep(Duration::from_millis(20));
+    }
+    panic!("the store takes no entry");
+}
+
+/// The engine of a node.
+struct Wire(Arc<Nats>);
+
+impl Engine for Wire {
+    fn start(&self, me: &NodeId, sink: Arc<dyn EngineSink>) -> Result<(), EngineError> {
+        self.0.start(me, sink)
+    }
+
+    fn send(&self, to: &NodeId, lane: Lane, frame: Bytes) -> bool {
+        self.0.send(to, lane, frame)
+    }
+
+    fn max_frame(&self) -> usize {
+        self.0.max_frame()
+    }
+
+    fn stop(&self, within: Duration) {
+        self.0.stop(within);
+    }
+}
+
+/// Two nodes with strong names in the store of one server.
+enum Named {
+    Nodes {
+        /// Leave before their schedulers end.
+        clusters: [Cluster; 2],
+        schedulers: [Scheduler; 2],
+        proxy: Proxy,
+        _broker: Broker,
+        _folder: TempDir,
+    },
+    Nothing(ganger_cluster::conformance::TwinStrong),
+}
+
+impl StrongHarness for Named {
+    fn start(lease: Duration) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let Some(broker) = Broker::with(&jetstream(&folder, "one")) else {
+            return Self::Nothing(StrongHarness::start(lease));
+        };
+        let proxy = Proxy::to(broker.port);
+        let schedulers = ["near", "far"].map(|name| scheduler(name).start().unwrap());
+        let stores = [broker.url(), proxy.url()];
+        let join = |node: usize| {
+            Cluster::builder()
+                .cookie("secret")
+                .engine(Wire(Arc::new(Nats::new(broker.url()))))
+                .store(open(&stores[node]))
+                .lease(lease)
+                .join(&schedulers[node])
+                .unwrap()
+        };
+        let clusters = [join(0), join(1)];
+        let end = Instant::now() + PATIENCE;
+        let knows = |node: &Cluster| {
+            let names = node.strong_names();
+            names.is_ok_and(|names| names.whereis("nothing").is_ok())
+        };
+        while !clusters.iter().all(knows) {
+            assert!(Instant::now() < end, "the nodes do not know the store");
+            thread::park_timeout(Duration::from_millis(2));
+        }
+        Self::Nodes {
+            clusters,
+            schedulers,
+            proxy,
+            _broker: broker,
+            _folder: folder,
+        }
+    }
+
+    fn node(&self, node: usize) -> (&Scheduler, &Cluster) {
+        match self {
+            Self::Nodes {
+                clusters,
+                schedulers,
+                ..
+            } => (&schedulers[node], &clusters[node]),
+            Self::Nothing(twin) => twin.node(node),
+        }
+    }
+
+    fn part(&self, is_apart: bool) -> bool {
+        match self {
+            Self::Nodes { proxy, .. } => {
+                proxy.cut(is_apart);
+                true
+            }
+            Self::Nothing(twin) => twin.part(is_apart),
+        }
+    }
+}
+
+#[test]
+fn a_broker_without_jetstream_is_named() {
+    let Some(broker) = Broker::start() else {
+        return;
+    };
+    let nats = Nats::new(broker.url()).connect_within(Duration::from_millis(300));
+    let Err(error) = nats.open_store() else {
+        panic!("there is no JetStream");
+    };
+    assert!(matches!(error, NatsError::NoJetStream(_)), "{error:?}");
+    assert!(error.to_string().contains("jetstream: enabled"), "{error}");
+}
+
+fn made(url: &str, config: async_nats::jetstream::stream::Config) {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    runtime.block_on(async {
+        let client = async_nats::connect(url).await.unwrap();
+        let context = async_nats::jetstream::new(client);
+        let end = Instant::now() + PATIENCE;
+        while let Err(error) = context.create_stream(config.clone()).await {
+            assert!(Instant::now() < end, "{error}");
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    });
+}
+
+/// A stream that would lose writes is refused, with the names of its settings.
+#[test]
+fn settings_that_lose_writes_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    if program().is_none() {
+        return;
+    }
+    let servers = servers(&folder);
+    let config = async_nats::jetstream::stream::Config {
+        name: "KV_ganger_shop".to_owned(),
+        subjects: vec!["$KV.ganger_shop.>".to_owned()],
+        max_messages_per_subject: 64,
+        max_age: Duration::from_secs(3600),
+        storage: async_nats::jetstream::stream::StorageType::Memory,
+        ..Default::default()
+    };
+    made(&servers[0].url(), config);
+    let nats = Nats::new(urls(&servers)).cluster("shop");
+    let Err(NatsError::Stream { stream, faults }) = nats.open_store() else {
+        panic!("the stream is refused");
+    };
+    assert_eq!(stream, "KV_ganger_shop");
+    for fault in ["num_replicas below 3", "storage not file", "max_age"] {
+        assert!(faults.contains(fault), "{faults}");
+    }
+}
+
+/// An entry goes from one lease to another, and a key is taken again behind its end.
+#[test]
+fn an_entry_moves_between_leases_beside_other_writers() {
+    let harness = Alone::start();
+    let [near, far] = [0, 1].map(|node| harness.store(node));
+    let grant = |ttl| match ask(&near, StoreOp::Grant { ttl }) {
+        Ok(StoreAnswer::Lease(lease)) => lease,
+        other => panic!("{other:?}"),
+    };
+    let hour = Duration::from_secs(3600);
+    let writer = thread::spawn(move || {
+        for round in 0..200 {
+            let made = ask(&far, StoreOp::create(format!("other {round}"), "x"));
+            assert!(matches!(made, Ok(StoreAnswer::Written(_))), "{made:?}");
+        }
+    });
+    let mut lease = grant(hour);
+    let made = ask(&near, StoreOp::create("a", "x").with_lease(lease));
+    let Ok(StoreAnswer::Written(mut revision)) = made else {
+        panic!("{made:?}");
+    };
+    for _ in 0..20 {
+        let next = grant(hour);
+        let moved = ask(&near, StoreOp::update("a", "y", revision).with_lease(next));
+        let Ok(StoreAnswer::Written(later)) = moved else {
+            panic!("{moved:?}");
+        };
+        assert!(later > revision);
+        revision = later;
+        assert_eq!(
+            ask(&near, StoreOp::Revoke { lease }),
+            Ok(StoreAnswer::Revoked)
+        );
+        lease = next;
+    }
+    writer.join().unwrap();
+    let (tell, told) = channel();
+    let watch = near.watch("a", Box::new(move |change| drop(tell.send(change))));
+    let first = told.recv_timeout(PATIENCE).unwrap();
+    assert!(matches!(&first, StoreChange::Snapshot { entries, .. } if entries.len() == 1));
+    assert_eq!(
+        ask(&near, StoreOp::Revoke { lease }),
+        Ok(StoreAnswer::Revoked)
+    );
+    let gone = told.recv_timeout(PATIENCE).unwrap();
+    assert!(matches!(&gone, StoreChange::Gone { key, .. } if &**key == "a"));
+    let again = ask(&near, StoreOp::create("a", "z"));
+    assert!(matches!(again, Ok(StoreAnswer::Written(later)) if later > revision));
+    drop(watch);
+}
