@@ -6,7 +6,14 @@ use crate::store::mirror::{self, Expect, Mirror, Verdict, sequence};
 use async_nats::jetstream::stream::LastRawMessageErrorKind;
 use bytes::Bytes;
 use ganger_cluster::{LeaseId, StoreAnswer, StoreError, StoreOp};
-use std::time::Instant;
+use std::time::{Duration, Instant};
+use tokio::time::sleep;
+
+/// The pause before another attempt.
+const RETRY: Duration = Duration::from_millis(20);
+
+/// How long an operation waits for a connection.
+const AWAY: Duration = Duration::from_millis(50);
 
 /// A message to be written for an operation.
 pub(super) struct Write {
@@ -28,8 +35,13 @@ enum Plan {
 
 impl Shared {
     pub(crate) async fn carry_out(&self, op: &StoreOp) -> Answer {
-        if !self.is_connected() {
-            return Err(unavailable("no connection to a broker"));
+        let begin = Instant::now();
+        while !self.is_connected() {
+            // The client may be on its way to another server.
+            if begin.elapsed() > AWAY {
+                return Err(unavailable("no connection to a broker"));
+            }
+            sleep(RETRY).await;
         }
         let until = Instant::now() + WITHIN;
         let mut is_fresh = false;
@@ -47,13 +59,22 @@ impl Shared {
                 }
                 Plan::Write(write) => match self.send(&write, free).await {
                     Sent::Stored(at) => return self.judged(op, write, at).await,
-                    Sent::Refused => return Err(unavailable("the stream has no leader")),
+                    Sent::Refused if Instant::now() > until => {
+                        return Err(unavailable("the stream has no leader"));
+                    }
+                    // The servers choose a leader.
+                    Sent::Refused => sleep(RETRY).await,
                     Sent::Unknown => return Err(StoreError::Unknown),
                     Sent::Conflict => {
                         self.barrier(until).await?;
                         is_fresh = true;
                         if write.expect == Expect::Free {
                             free = self.last_of(&write.subject).await?;
+                            // The message may be a living entry, of another writer: the plan must
+                            // see the entry.
+                            if !self.until_applied(free, until).await {
+                                return Err(unavailable("the mirror is behind"));
+                            }
                         }
                     }
                 },
