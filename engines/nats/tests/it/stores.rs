@@ -389,3 +389,30 @@ fn an_entry_moves_between_leases_beside_other_writers() {
     assert!(matches!(again, Ok(StoreAnswer::Written(later)) if later > revision));
     drop(watch);
 }
+
+/// Of many that create a key behind its end, one succeeds.
+#[test]
+fn a_key_behind_its_end_has_one_next_entry() {
+    let harness = Three::start();
+    let near = harness.store(0);
+    for _ in 0..100 {
+        let writers = [0, 1, 0, 1].map(|node| {
+            let store = harness.store(node);
+            thread::spawn(move || ask(&store, StoreOp::create("a", "x")))
+        });
+        let answers = writers.map(|it| it.join().unwrap());
+        let mut written = None;
+        for answer in &answers {
+            match answer {
+                Ok(StoreAnswer::Written(revision)) => {
+                    assert_eq!(written, None, "{answers:?}");
+                    written = Some(*revision);
+                }
+                Err(StoreError::Exists(_)) => {}
+                other => panic!("{other:?}"),
+            }
+        }
+        let gone = ask(&near, StoreOp::delete("a", written.unwrap()));
+        assert!(matches!(gone, Ok(StoreAnswer::Deleted(_))), "{gone:?}");
+    }
+}
