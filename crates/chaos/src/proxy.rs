@@ -351,6 +351,10 @@ mod tests {
         let proxy = Proxy::to(listener.local_addr().unwrap());
         let client = TcpStream::connect(proxy.address()).unwrap();
         let (server, _) = listener.accept().unwrap();
+        // The proxy enters the connection after the server has accepted.
+        while proxy.shared.state().open.is_empty() {
+            thread::yield_now();
+        }
         for end in [&client, &server] {
             end.set_read_timeout(Some(PATIENCE)).unwrap();
         }
