@@ -31,6 +31,10 @@ pub(crate) enum Answer<T> {
     Timeout,
     Failed(Box<str>),
     /// The question was being worked on when its `Seen` was written down.
+    #[cfg_attr(
+        not(feature = "serde"),
+        expect(dead_code, reason = "none is written down")
+    )]
     Unknown,
 }
 
@@ -82,6 +86,7 @@ impl<T: Any + Clone + Send + Sync> Question<T> {
     }
 
     /// An answered question.
+    #[cfg(feature = "serde")]
     pub(crate) fn answered(answer: Answer<T>) -> Arc<Self> {
         let state = Mutex::new(State::Answered(Arc::new(answer)));
         Arc::new(Self { asker: None, state })

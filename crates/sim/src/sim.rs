@@ -239,7 +239,7 @@ impl Sim {
 
     #[track_caller]
     fn run_one(&self, source: Source, test: &Test<'_>) -> Report {
-        let outcome = self.play(source, test);
+        let outcome = self.play(self.first(test), source, test);
         self.report(outcome)
     }
 
@@ -385,7 +385,8 @@ impl Sim {
 
     #[track_caller]
     fn attempt_quietly(&self, source: Source, test: &Test<'_>) -> Outcome {
-        quietly(|| self.play(source, test))
+        let first = self.first(test);
+        quietly(|| self.play(first, source, test))
     }
 
     /// The parts of a machine: of the only one of a run, or of one with a name.
@@ -425,12 +426,21 @@ impl Sim {
         (network, scheduler)
     }
 
+    /// The machine that a run begins with.
     #[track_caller]
-    fn play(&self, source: Source, test: &Test<'_>) -> Outcome {
-        let first = match test.machines {
+    fn first(&self, test: &Test<'_>) -> Option<(Network, Scheduler)> {
+        match test.machines {
             Machines::One => Some(self.build(None, None)),
             Machines::Several => None,
-        };
+        }
+    }
+
+    fn play(
+        &self,
+        first: Option<(Network, Scheduler)>,
+        source: Source,
+        test: &Test<'_>,
+    ) -> Outcome {
         let seed = match source {
             Source::Seed(seed) => Some(seed),
             Source::Given(_) | Source::Plan(..) => None,

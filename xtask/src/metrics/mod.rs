@@ -70,7 +70,10 @@ mod tests {
             let is_word = |it: &str| !it.is_empty() && it.bytes().all(|it| it.is_ascii_lowercase());
             assert!(parts.all(is_word), "{metric:?}");
             let is_things = metric.unit.starts_with('{') && metric.unit.ends_with('}');
-            assert!(metric.unit == "s" || is_things, "{metric:?}");
+            assert!(
+                ["s", "By"].contains(&metric.unit) || is_things,
+                "{metric:?}"
+            );
             assert!(!metric.labels.contains(&"pid"), "{metric:?}");
             assert!(metric.help.ends_with('.'), "{metric:?}");
         }

@@ -170,9 +170,12 @@ pub fn a_link_taken_back_beside_the_end_is_told_at_most_once<H: Harness>() {
         near.done(|_, _| Ok(()));
         let notices = near.exits();
         match round % 3 {
-            0 => assert_eq!(notices, [(pid, 42, ExitCause::Terminated)]),
             1 => assert_eq!(notices, [], "the link was taken back before the end"),
-            _ => assert!(notices.len() <= 1, "{notices:?}"),
+            // The notice may be on its way while the link is taken back.
+            _ => {
+                let told = (pid, 42, ExitCause::Terminated);
+                assert!(notices.len() <= 1 && notices.iter().all(|it| *it == told));
+            }
         }
     }
     harness.far().terminate(friend.pid()).expect("it lives");

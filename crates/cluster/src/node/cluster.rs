@@ -105,7 +105,7 @@ impl Cluster {
     ///
     /// ```no_run
     /// # use ganger_cluster::Cluster;
-    /// # use ganger_proc_api::{NodeName};
+    /// # use ganger_proc_api::{BoxError, NodeName};
     /// # use std::time::Duration;
     /// # fn find(node: &Cluster) -> Result<(), BoxError> {
     /// let beta = NodeName::new("beta")?;
@@ -125,7 +125,7 @@ impl Cluster {
     ///
     /// ```no_run
     /// # use ganger_cluster::Cluster;
-    /// # use ganger_proc_api::{NodeName};
+    /// # use ganger_proc_api::{BoxError, NodeName};
     /// # use std::time::Duration;
     /// # fn start(node: &Cluster) -> Result<(), BoxError> {
     /// let beta = NodeName::new("beta")?;

@@ -169,7 +169,7 @@ metrics! {
         "Alarms that have been raised, by kind.";
     SESSION_UP: "ganger.session.up", Gauge, "{session}", ["peer"], Nodes,
         "1 while a session with the peer is up, otherwise 0.";
-    SESSION_ROUND_TRIP: "ganger.session.round_trip", Gauge, "s", ["peer"], Nodes,
+    SESSION_ROUND_TRIP: "ganger.session.roundtrip", Gauge, "s", ["peer"], Nodes,
         "The smoothed round trip of the session.";
     SESSION_QUEUED: "ganger.session.queued", Gauge, "By", ["peer", "lane"], Nodes,
         "Bytes in the queue to the peer, by lane: control, data.";

@@ -59,7 +59,7 @@ fn peers_are_shown_with_their_sessions_and_what_has_ended() {
     for (name, kind, _) in documented_of(|place| place == "cluster") {
         let total = if kind == "counter" { "_total" } else { "" };
         let name = name.replace('.', "_");
-        let name = if name.ends_with("round_trip") {
+        let name = if name.ends_with("roundtrip") {
             name + "_seconds"
         } else {
             name + total
