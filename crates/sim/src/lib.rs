@@ -12,6 +12,7 @@ mod network;
 mod outside;
 mod pace;
 mod plan;
+mod playable;
 mod quiet;
 mod registering;
 mod rt;

@@ -9,6 +9,7 @@ use crate::left::what_is_left;
 use crate::lives::Lives;
 use crate::moves::Core;
 use crate::network::{HOST, NODE, Network};
+use crate::playable::{Machines, Test, of_one, of_several, once};
 use crate::quiet::{self, quietly};
 use crate::rt::Rt;
 use crate::strategy::Strategy;
@@ -19,7 +20,7 @@ use ganger_sched::internal::here;
 use ganger_sched::internal::sim::{self, Home};
 use ganger_sched::{Builder, Recorder, Scheduler, WeakHandle};
 use std::any::Any;
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::io::{self, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
@@ -499,54 +500,6 @@ impl fmt::Debug for Sim {
             .field("strategy", &self.strategy)
             .field("faults", &self.faults)
             .finish_non_exhaustive()
-    }
-}
-
-/// How a run begins.
-#[derive(Clone, Copy)]
-enum Machines {
-    /// With a machine, which is the only one.
-    One,
-    /// Without a machine.
-    Several,
-}
-
-/// Plays a run.
-type Run<'a> = dyn Fn(&Rc<Core<'_>>) + 'a;
-
-/// A test that may run many times. Without its own type, all tests of a program share the code
-/// around their runs.
-struct Test<'a> {
-    machines: Machines,
-    run: Box<Run<'a>>,
-}
-
-fn of_one<'a>(test: impl Fn(&Rt<'_>) + 'a) -> Test<'a> {
-    let run = move |core: &Rc<Core<'_>>| {
-        for seat in core.seats() {
-            test(&Rt::new(Rc::clone(core), seat));
-        }
-    };
-    Test {
-        machines: Machines::One,
-        run: Box::new(run),
-    }
-}
-
-fn of_several<'a>(test: impl Fn(&World<'_>) + 'a) -> Test<'a> {
-    Test {
-        machines: Machines::Several,
-        run: Box::new(move |core: &Rc<Core<'_>>| test(&World::new(Rc::clone(core)))),
-    }
-}
-
-/// A test that runs once, for code that does not know its type.
-fn once(test: impl FnOnce(&Rt<'_>)) -> impl Fn(&Rt<'_>) {
-    let test = Cell::new(Some(test));
-    move |rt: &Rt<'_>| {
-        if let Some(test) = test.take() {
-            test(rt);
-        }
     }
 }
 

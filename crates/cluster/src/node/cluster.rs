@@ -116,7 +116,7 @@ impl Cluster {
     #[must_use = "a call asks when a step, a task or a thread takes it"]
     pub fn whereis(&self, node: NodeName, name: &str) -> Call<Option<Pid>> {
         let (core, name) = (Arc::clone(&self.core), Arc::<str>::from(name));
-        Call::by(move |reply| Ok(whereis(&core, node, name, reply)?))
+        Call::by(move |reply| whereis(&core, node, name, reply))
     }
 
     /// A process of a kind that the node offers ([`Builder::kind`](crate::Builder::kind)), to be

@@ -1,0 +1,55 @@
+//! Tests, as a run plays them.
+
+use crate::moves::Core;
+use crate::rt::Rt;
+use crate::world::World;
+use std::cell::Cell;
+use std::rc::Rc;
+
+/// How a run begins.
+#[derive(Clone, Copy)]
+pub(crate) enum Machines {
+    /// With a machine, which is the only one.
+    One,
+    /// Without a machine.
+    Several,
+}
+
+/// Plays a run.
+pub(crate) type Run<'a> = dyn Fn(&Rc<Core<'_>>) + 'a;
+
+/// A test that may run many times. Without its own type, all tests of a program share the code
+/// around their runs.
+pub(crate) struct Test<'a> {
+    pub(crate) machines: Machines,
+    pub(crate) run: Box<Run<'a>>,
+}
+
+pub(crate) fn of_one<'a>(test: impl Fn(&Rt<'_>) + 'a) -> Test<'a> {
+    let run = move |core: &Rc<Core<'_>>| {
+        for seat in core.seats() {
+            test(&Rt::new(Rc::clone(core), seat));
+        }
+    };
+    Test {
+        machines: Machines::One,
+        run: Box::new(run),
+    }
+}
+
+pub(crate) fn of_several<'a>(test: impl Fn(&World<'_>) + 'a) -> Test<'a> {
+    Test {
+        machines: Machines::Several,
+        run: Box::new(move |core: &Rc<Core<'_>>| test(&World::new(Rc::clone(core)))),
+    }
+}
+
+/// A test that runs once, for code that does not know its type.
+pub(crate) fn once(test: impl FnOnce(&Rt<'_>)) -> impl Fn(&Rt<'_>) {
+    let test = Cell::new(Some(test));
+    move |rt: &Rt<'_>| {
+        if let Some(test) = test.take() {
+            test(rt);
+        }
+    }
+}
