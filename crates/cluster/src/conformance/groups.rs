@@ -5,7 +5,7 @@ use super::parts::Strings;
 use super::{Harness, PATIENCE, eventually};
 use crate::node::{Cluster, ClusterNameErrorKind, NameRevoked};
 use ganger_link::{Delivered, Group, GroupNotice, GroupRouting, Groups, Registry as _};
-use ganger_proc_api::{ExitCause, Pid, actor_fn};
+use ganger_proc_api::{ExitCause, Pid, RegisterNameErrorKind, actor_fn};
 use ganger_sched::{Handle, ProcessHandle, Scheduler};
 use std::collections::HashSet;
 use std::sync::Barrier;
@@ -254,14 +254,20 @@ pub fn a_name_of_the_cluster_is_found_everywhere<H: Harness>() {
     assert_eq!(taken, Err(ClusterNameErrorKind::Taken { holder: pid }));
     let found = harness.near().lookup::<NameRevoked>("cart");
     assert_eq!(found.expect("it is there").pid(), pid);
-    // A process of the own scheduler comes first.
+    // No process of a scheduler takes it for itself. An earlier name of the scheduler comes first.
     let local = Strings::start(harness.near());
     let scheduler = harness.near();
-    scheduler
-        .register_name("cart", local.pid())
-        .expect("it is free");
-    assert_eq!(scheduler.whereis("cart"), Some(local.pid()));
-    scheduler.unregister_name("cart");
+    let taken = scheduler.register_name("cart", local.pid());
+    let taken = taken.expect_err("the cluster has it").kind;
+    assert_eq!(taken, RegisterNameErrorKind::Taken { holder: pid });
+    let early = scheduler.register_name("kiosk", local.pid());
+    early.expect("the name is free");
+    register(far, "kiosk", &there.0).expect("no node knows names of another's scheduler");
+    eventually("the name is known", || {
+        near.names().iter().any(|(name, _)| &**name == "kiosk")
+    });
+    assert_eq!(scheduler.whereis("kiosk"), Some(local.pid()));
+    assert_eq!(scheduler.register_name("kiosk", local.pid()).ok(), Some(()));
 
     let witness = Strings::start(harness.near());
     witness.done(move |ctx, _| Ok(ctx.monitor(pid, 7)?));

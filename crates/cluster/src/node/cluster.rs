@@ -4,7 +4,7 @@ use super::changes::NodeChange;
 use super::core::Core;
 use super::directory::Directory;
 use super::look::PeerLook;
-use super::names::{ClusterNameError, NameRevoked};
+use super::names::{ClusterNameError, ClusterNameErrorKind, NameRevoked};
 use super::questions::whereis;
 use super::spawns::FarSpawn;
 use super::strong::{NoStore, StrongNames};
@@ -197,8 +197,8 @@ impl Cluster {
     /// ```
     ///
     /// # Errors
-    /// [`ClusterNameError`] when another process is known to have the name, or the process has
-    /// ended or is of another node. The process may have the name already.
+    /// [`ClusterNameError`] when another process is known to have the name, also as a strong name,
+    /// or the process has ended or is of another node. The process may have the name already.
     pub fn register_name<M>(
         &self,
         name: &str,
@@ -206,7 +206,17 @@ impl Cluster {
         lost: Recipient<NameRevoked>,
     ) -> Result<(), ClusterNameError> {
         let process = process.as_ref().untyped();
-        self.core.base.directory.register(name, process, lost)
+        let (base, pid) = (&self.core.base, process.pid());
+        let strong = base.strong.get();
+        let owner = strong.and_then(|it| it.whereis(name).ok()?.map(|it| it.pid));
+        match owner.filter(|owner| *owner != pid.with_node(Some(base.node))) {
+            Some(holder) => Err(ClusterNameError {
+                name: name.into(),
+                pid,
+                kind: ClusterNameErrorKind::Taken { holder },
+            }),
+            None => base.directory.register(name, process, lost),
+        }
     }
 
     /// Takes a name in the cluster away from its process of this node. Returns the process.

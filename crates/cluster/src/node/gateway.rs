@@ -163,7 +163,10 @@ impl Remote for Gateway {
     }
 
     fn whereis(&self, name: &str) -> Option<Pid> {
-        self.0.base.directory.whereis(name)
+        let strong = self.0.base.strong.get();
+        let owner = strong.and_then(|it| it.whereis(name).ok()?);
+        let owner = owner.map(|it| it.pid);
+        owner.or_else(|| self.0.base.directory.whereis(name))
     }
 
     fn link(&self, link: RemoteLink) {

@@ -1,11 +1,13 @@
 //! Strong names and locks beside the cases of all stores: sleeping machines, ends, no store.
 
 use ganger_cluster::{
-    Cluster, LockLost, NameLost, NoStore, Registrar, StoreFaults, StrongError, StrongNames, Twin,
-    TwinStore,
+    Cluster, ClusterNameErrorKind, LockLost, NameLost, NameRevoked, NoStore, Registrar,
+    StoreFaults, StrongError, StrongNames, Twin, TwinStore,
 };
+use ganger_link::Registry as _;
 use ganger_proc_api::{
-    Actor, ActorProcess, CommandError, Context, Instant, StepOutput, StepResult,
+    Actor, ActorProcess, CommandError, Context, Instant, RegisterNameErrorKind, StepOutput,
+    StepResult, actor_fn,
 };
 use ganger_sched::Scheduler;
 use std::sync::Arc;
@@ -88,6 +90,39 @@ fn after_a_sleep_of_the_machine_nothing_is_held_by_the_first_look() {
     drop(lock);
     let again = names.lock("invoices").wait_timeout(PATIENCE).unwrap();
     assert!(again.is_held());
+}
+
+// pins: B38
+#[test]
+fn a_strong_name_is_looked_up_by_its_text_and_given_to_no_other_process() {
+    let (twin, store) = (Twin::new(1), TwinStore::new(1));
+    let _clock = twin.run();
+    let clock = Arc::new(AtomicU64::new(1));
+    let (scheduler, node) = join(&twin, &store, "alpha", &clock);
+    let names = node.strong_names().unwrap();
+    let (tell, _told) = channel();
+    let owner = scheduler.spawn(Owner(tell.clone())).unwrap();
+    let name = names.register("billing", owner.address().recipient());
+    name.wait_timeout(PATIENCE).unwrap();
+    // The node knows its own name by the answer.
+    let holder = scheduler.absolute(owner.pid());
+    assert_eq!(scheduler.whereis("billing"), Some(holder));
+    assert_eq!(
+        scheduler.lookup::<NameLost>("billing").unwrap().pid(),
+        holder
+    );
+    let taken = RegisterNameErrorKind::Taken { holder };
+    let other = actor_fn(|_, _: NameRevoked, _| Ok(()));
+    let other = scheduler.spawn(other).unwrap();
+    let refused = scheduler.register_name("billing", other.pid()).unwrap_err();
+    assert_eq!(refused.kind, taken);
+    let address = other.address();
+    let refused = node.register_name("billing", address, address.recipient());
+    let taken = ClusterNameErrorKind::Taken { holder };
+    assert_eq!(refused.unwrap_err().kind, taken);
+    // The owner itself may have the name in each scope.
+    scheduler.register_name("billing", owner.pid()).unwrap();
+    assert_eq!(scheduler.whereis("billing"), Some(owner.pid()));
 }
 
 /// Says what it sees, in order.

@@ -40,9 +40,14 @@ impl ExitAction for FreeNames {
 }
 
 impl Shared {
-    /// Gives the process a name.
+    /// Gives the process a name, unless the remote knows another process by this name.
     pub(crate) fn register_name(&self, name: &str, task: &Task) -> Result<(), RegisterNameError> {
         let pid = task.pid();
+        let above = self.remote.get().and_then(|it| it.whereis(name));
+        if let Some(holder) = above.filter(|it| self.canonical(*it) != pid) {
+            let kind = RegisterNameErrorKind::Taken { holder };
+            return Err(refused(name, pid, kind));
+        }
         let names = &self.names;
         let free = || Box::new(FreeNames(Arc::clone(names)));
         // Without the lock: the push may run other processes on this thread, and end them.

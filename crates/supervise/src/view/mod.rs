@@ -6,11 +6,12 @@
 //!
 //! Each change counts, here and in the views above, and wakes the waiters: see `tree/wait.rs`.
 
+mod changed;
+
 use crate::log::contain;
 use crate::plan::{ChildId, Restart, ShutdownTimeout, State, Strategy};
 use ganger_proc_api::{ExitCause, Pid, Process};
 use ganger_sync::sync::{Mutex, lock};
-use ganger_sync::wake_all;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::{self, Write};
 use std::mem;
@@ -33,6 +34,8 @@ pub(crate) type OnFailure = Arc<dyn Fn(&ChildFailure<'_>) + Send + Sync>;
 #[derive(Default)]
 struct Inner {
     entries: BTreeMap<ChildId, Entry>,
+    /// How many of the entries have a process.
+    running: usize,
     names: HashMap<Arc<str>, BTreeSet<ChildId>>,
     /// A few names of forgotten children that were too slow to stop.
     slow: Vec<Arc<str>>,
@@ -56,40 +59,6 @@ struct Inner {
 /// The place of a waiter: none before its first wait.
 #[derive(Default)]
 pub(crate) struct Seat(Option<u64>);
-
-/// The wake-ups after a change, for the time after the lock.
-#[must_use]
-struct Changed {
-    watchers: BTreeMap<u64, Waker>,
-    above: Weak<View>,
-}
-
-impl Inner {
-    fn changed(&mut self) -> Changed {
-        self.version += 1;
-        Changed {
-            watchers: mem::take(&mut self.watchers),
-            above: Weak::clone(&self.above),
-        }
-    }
-}
-
-impl Changed {
-    /// Wakes the waiters, and counts the change above. Wakers are foreign code: their panics must
-    /// not reach the supervisor.
-    fn tell(mut self) {
-        loop {
-            if !self.watchers.is_empty() {
-                let wakers = mem::take(&mut self.watchers).into_values().collect();
-                let _ = contain(|| wake_all(wakers));
-            }
-            let Some(above) = self.above.upgrade() else {
-                return;
-            };
-            self = lock(&above.inner).changed();
-        }
-    }
-}
 
 /// Whether a child is up.
 pub(crate) enum Up {
@@ -229,6 +198,7 @@ impl View {
         let mut inner = lock(&self.inner);
         let name = Arc::clone(&entry.name);
         inner.names.entry(name).or_default().insert(id);
+        inner.running += usize::from(entry.pid.is_some());
         inner.entries.insert(id, entry);
         let changed = inner.changed();
         drop(inner);
@@ -241,6 +211,7 @@ impl View {
         // Dropped outside of the lock: a view below may be large.
         let entry = state.entries.remove(&id);
         if let Some(entry) = &entry {
+            state.running -= usize::from(entry.pid.is_some());
             if let Some(ids) = state.names.get_mut(&entry.name) {
                 ids.remove(&id);
                 if ids.is_empty() {
@@ -259,10 +230,13 @@ impl View {
 
     pub(crate) fn change(&self, id: ChildId, change: impl FnOnce(&mut Entry)) {
         let mut inner = lock(&self.inner);
-        let Some(entry) = inner.entries.get_mut(&id) else {
+        let state = &mut *inner;
+        let Some(entry) = state.entries.get_mut(&id) else {
             return;
         };
+        state.running -= usize::from(entry.pid.is_some());
         change(entry);
+        state.running += usize::from(entry.pid.is_some());
         let changed = inner.changed();
         drop(inner);
         changed.tell();
@@ -353,6 +327,7 @@ impl View {
         let mut inner = lock(&self.inner);
         inner.is_over = true;
         inner.is_gone = true;
+        inner.running = 0;
         for entry in inner.entries.values_mut() {
             entry.pid = None;
             entry.state = ChildState::Stopped;
@@ -424,11 +399,10 @@ impl View {
         entries.iter().map(|(id, it)| (*id, it.clone())).collect()
     }
 
-    /// The number of children, and of running children.
+    /// The number of children, and of running children. O(1).
     pub(crate) fn count(&self) -> (usize, usize) {
-        let entries = &lock(&self.inner).entries;
-        let running = entries.values().filter(|it| it.pid.is_some()).count();
-        (entries.len(), running)
+        let inner = lock(&self.inner);
+        (inner.entries.len(), inner.running)
     }
 
     /// A child by its name or path; a path has slashes between names.

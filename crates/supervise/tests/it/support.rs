@@ -34,7 +34,7 @@ pub(crate) fn until(what: &str, is_so: impl Fn() -> bool) {
     let end = Instant::now() + PATIENCE;
     while !is_so() {
         assert!(Instant::now() < end, "{what}: not in time");
-        thread::yield_now();
+        thread::sleep(ms(1));
     }
 }
 
