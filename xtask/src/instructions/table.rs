@@ -39,9 +39,8 @@ fn replace(text: &str, table: &str) -> Option<String> {
 fn table(committed: &Committed) -> Option<String> {
     let (machine, counts) = committed.shown()?;
     let mut table = format!("{machine}.\n\n");
-    table += "| act | instructions | RMWs | least | fences | light fences | \
-              allocations | least | why no less |\n";
-    table += &("|---".repeat(9) + "|\n");
+    table += "| act | instructions | RMWs | least | allocations | least | why |\n";
+    table += &("|---".repeat(7) + "|\n");
     for least in &LEAST {
         if let Some(cost) = counts.get(least.act) {
             row(&mut table, least, cost);
@@ -62,20 +61,13 @@ fn row(table: &mut String, least: &Least, cost: &Cost) {
         why,
         ..
     } = least;
-    let [instructions, counted, fences, light, allocated] = [
-        Kind::Instructions,
-        Kind::Rmws,
-        Kind::Fences,
-        Kind::LightFences,
-        Kind::Allocations,
-    ]
-    .map(shown);
+    let [instructions, counted, allocated] =
+        [Kind::Instructions, Kind::Rmws, Kind::Allocations].map(shown);
     let rmws = Kind::Rmws.show(*rmws);
     let allocations = Kind::Allocations.show(*allocations);
     let _ = writeln!(
         table,
-        "| {what} | {instructions} | {counted} | {rmws} | {fences} | {light} | \
-         {allocated} | {allocations} | {why} |"
+        "| {what} | {instructions} | {counted} | {rmws} | {allocated} | {allocations} | {why} |"
     );
 }
 
