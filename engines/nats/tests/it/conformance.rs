@@ -2,11 +2,13 @@
 
 use crate::support::broker::Broker;
 use bytes::Bytes;
+use ganger_chaos::{Faults, Proxy, Way};
 use ganger_cluster::conformance::{self, Harness, PATIENCE, scheduler};
 use ganger_cluster::{Cluster, Engine, EngineError, EngineSink, Lane, NodeId, Settings};
 use ganger_cluster_nats::Nats;
 use ganger_proc_api::NodeName;
 use ganger_sched::Scheduler;
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -51,11 +53,11 @@ struct Node {
 }
 
 impl Node {
-    fn join(url: &str, name: &str) -> Self {
+    fn join(url: &str, name: &str, dead: Duration) -> Self {
         let scheduler = scheduler(name).start().unwrap();
         let engine = Wire(Arc::new(Nats::new(url)));
         let mut settings = Settings::default();
-        settings.dead = DEAD;
+        settings.dead = dead;
         let cluster = Cluster::builder()
             .cookie("secret")
             .engine(engine.clone())
@@ -78,6 +80,8 @@ enum Over {
         nodes: [Node; 2],
         broker: Arc<Mutex<Broker>>,
         restarts: Mutex<Option<JoinHandle<()>>>,
+        /// In front of the broker, one for each node, if the pair is frail.
+        proxies: Option<[Proxy; 2]>,
     },
     Nothing(Scheduler),
 }
@@ -87,6 +91,29 @@ impl Over {
         match self {
             Self::Broker { nodes, .. } => &nodes[number].scheduler,
             Self::Nothing(scheduler) => scheduler,
+        }
+    }
+
+    fn over(nodes: [Node; 2], broker: Broker, proxies: Option<[Proxy; 2]>) -> Self {
+        Self::connected(&nodes);
+        Self::Broker {
+            nodes,
+            broker: Arc::new(Mutex::new(broker)),
+            restarts: Mutex::new(None),
+            proxies,
+        }
+    }
+
+    /// Sets faults of what the node sends, and of what is for it.
+    fn faults(&self, node: usize, ways: &[Way], faults: Faults) {
+        if let Self::Broker {
+            proxies: Some(proxies),
+            ..
+        } = self
+        {
+            for way in ways {
+                proxies[node].faults(*way, faults);
+            }
         }
     }
 
@@ -111,13 +138,20 @@ impl Harness for Over {
         let Some(broker) = Broker::start() else {
             return Self::Nothing(scheduler("one").start().unwrap());
         };
-        let nodes = ["near", "far"].map(|name| Node::join(&broker.url(), name));
-        Self::connected(&nodes);
-        Self::Broker {
-            nodes,
-            broker: Arc::new(Mutex::new(broker)),
-            restarts: Mutex::new(None),
-        }
+        let nodes = ["near", "far"].map(|name| Node::join(&broker.url(), name, DEAD));
+        Self::over(nodes, broker, None)
+    }
+
+    fn start_frail(dead: Duration) -> Option<Self> {
+        let broker = Broker::start()?;
+        let address = SocketAddr::from(([127, 0, 0, 1], broker.port));
+        let both = ["near", "far"].map(|name| {
+            let proxy = Proxy::to(address);
+            let url = format!("nats://{}", proxy.address());
+            (Node::join(&url, name, dead), proxy)
+        });
+        let [(near, at_near), (far, at_far)] = both;
+        Some(Self::over([near, far], broker, Some([at_near, at_far])))
     }
 
     fn near(&self) -> &Scheduler {
@@ -167,6 +201,41 @@ impl Harness for Over {
         !self.is_one()
     }
 
+    fn pause_far(&self, is_paused: bool) {
+        let faults = Faults {
+            holds: is_paused,
+            ..Faults::default()
+        };
+        self.faults(1, &Way::BOTH, faults);
+    }
+
+    fn cut_way(&self, is_cut: bool) {
+        let faults = Faults {
+            vanishes: is_cut,
+            ..Faults::default()
+        };
+        self.faults(0, &[Way::There], faults);
+        if let Self::Broker {
+            proxies: Some([proxy, _]),
+            ..
+        } = self
+            && !is_cut
+        {
+            // The next message would begin in the middle of one that has vanished.
+            proxy.cut();
+        }
+    }
+
+    fn throttle(&self, bytes: u64) {
+        let faults = Faults {
+            rate: Some(bytes),
+            ..Faults::default()
+        };
+        for node in 0..2 {
+            self.faults(node, &Way::BOTH, faults);
+        }
+    }
+
     fn entries(&self) -> Option<[usize; 2]> {
         let Self::Broker { nodes, .. } = self else {
             return None;
@@ -183,7 +252,7 @@ impl Harness for Over {
         };
         nodes[1].engine.0.stop(Duration::ZERO);
         let url = broker.lock().unwrap().url();
-        nodes[1] = Node::join(&url, "far");
+        nodes[1] = Node::join(&url, "far", DEAD);
         Self::connected(nodes);
         true
     }
