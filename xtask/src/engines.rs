@@ -51,6 +51,11 @@ fn cargo<const N: usize>(args: [&str; N]) -> Cargo {
         .env("CARGO_TARGET_DIR", Tree::own().target)
 }
 
+/// Returns cargo for the engines, with a broker.
+pub(crate) fn with_broker<const N: usize>(args: [&str; N]) -> Result<Cargo, Failure> {
+    Ok(cargo(args).env(BROKER, broker()?))
+}
+
 /// Returns the broker's program: of the environment, of the system, or installed by pip into the
 /// target folder.
 fn broker() -> Result<PathBuf, Failure> {

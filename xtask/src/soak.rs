@@ -6,6 +6,7 @@
 
 use crate::Failure;
 use crate::cargo::Cargo;
+use crate::engines;
 use crate::program;
 use crate::totals::Totals;
 use clap::builder::PossibleValuesParser;
@@ -24,12 +25,14 @@ struct Soak {
 enum Kind {
     /// The program in the package's `tests`.
     Test(&'static str),
+    /// The same, of the engines' workspace, with a broker.
+    Engine(&'static str),
     /// The name of the package's program.
     Program(&'static str),
 }
 
 /// The soak that may take this program's place comes last.
-const SOAKS: [Soak; 4] = [
+const SOAKS: [Soak; 5] = [
     Soak {
         name: "deque",
         package: "ganger-deque",
@@ -44,6 +47,11 @@ const SOAKS: [Soak; 4] = [
         name: "chaos",
         package: "ganger-cluster-direct",
         kind: Kind::Test("chaos"),
+    },
+    Soak {
+        name: "chaos-nats",
+        package: "ganger-cluster-nats",
+        kind: Kind::Engine("chaos"),
     },
     Soak {
         name: "sched",
@@ -131,6 +139,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     for soak in chosen(&options.crates) {
         match soak.kind {
             Kind::Test(test) => run_test(options, soak.package, test)?,
+            Kind::Engine(test) => run_engine(options, soak.package, test)?,
             Kind::Program(program) => {
                 let run = [
                     "run",
@@ -153,6 +162,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
 pub(crate) fn run_in_place(options: &Options) -> ExitCode {
     let result = chosen(&options.crates).try_fold(None, |_, soak| match soak.kind {
         Kind::Test(test) => run_test(options, soak.package, test).map(|()| None),
+        Kind::Engine(test) => run_engine(options, soak.package, test).map(|()| None),
         Kind::Program(program) => {
             let build = ["build", "--release", "-p", soak.package, "--bin", program];
             Cargo::new(build).run()?;
@@ -172,7 +182,23 @@ pub(crate) fn run_in_place(options: &Options) -> ExitCode {
 }
 
 fn run_test(options: &Options, package: &str, test: &str) -> Result<(), Failure> {
-    let mut test = Cargo::new(["test", "--release", "-p", package, "--test", test])
+    let test = Cargo::new(["test", "--release", "-p", package, "--test", test]);
+    soak(options, test)
+}
+
+/// Without a broker there is nothing to run, and the reason is said.
+fn run_engine(options: &Options, package: &str, test: &str) -> Result<(), Failure> {
+    match engines::with_broker(["test", "--release", "-p", package, "--test", test]) {
+        Ok(test) => soak(options, test),
+        Err(why) => {
+            println!("The soak of {package} is skipped: {why}");
+            Ok(())
+        }
+    }
+}
+
+fn soak(options: &Options, test: Cargo) -> Result<(), Failure> {
+    let mut test = test
         .args(["--", "--nocapture"])
         .env("GANGER_SOAK_SECONDS", options.seconds().to_string());
     if let Some(seed) = options.seed {
@@ -191,14 +217,16 @@ fn names() -> PossibleValuesParser {
 }
 
 fn chosen(names: &[String]) -> impl Iterator<Item = &'static Soak> {
-    let is_asked_for = |soak: &&Soak| names.is_empty() || names.iter().any(|n| n == soak.name);
+    // The engines are built for whoever asks for them.
+    let is_usual = |soak: &Soak| names.is_empty() && !matches!(soak.kind, Kind::Engine(_));
+    let is_asked_for = move |soak: &&Soak| is_usual(soak) || names.iter().any(|n| n == soak.name);
     SOAKS.iter().filter(is_asked_for)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::root::Tree;
+    use crate::root::{Tree, root};
     use clap::Parser;
     use std::fs;
 
@@ -213,13 +241,17 @@ mod tests {
     #[test]
     fn every_soak_is_there() {
         for soak in &SOAKS {
-            let folder = Tree::own().package(soak.package);
             match soak.kind {
+                Kind::Engine(test) => {
+                    let tests = root().join("engines/nats/tests").join(test);
+                    assert!(tests.join("main.rs").is_file());
+                }
                 Kind::Test(test) => {
                     let program = Tree::own().program(soak.package, test);
                     assert_eq!(program, test);
                 }
                 Kind::Program(program) => {
+                    let folder = Tree::own().package(soak.package);
                     let manifest = fs::read_to_string(folder.join("Cargo.toml")).unwrap();
                     assert!(manifest.contains(&format!("name = \"{program}\"")));
                 }
@@ -235,12 +267,14 @@ mod tests {
     }
 
     #[test]
-    fn without_names_all_are_chosen() {
-        assert_eq!(chosen(&[]).count(), SOAKS.len());
+    fn without_names_all_but_the_engines_are_chosen() {
+        assert!(chosen(&[]).all(|soak| soak.name != "chaos-nats"));
+        assert_eq!(chosen(&[]).count(), SOAKS.len() - 1);
         for (name, package) in [
             ("deque", "ganger-deque"),
             ("mpsc", "ganger-mpsc"),
             ("chaos", "ganger-cluster-direct"),
+            ("chaos-nats", "ganger-cluster-nats"),
             ("sched", "ganger-soak-sched"),
         ] {
             let names = [name.to_owned()];

@@ -63,6 +63,42 @@ pub trait Engine: Send + Sync {
     fn stop(&self, within: Duration);
 }
 
+/// An engine that its maker keeps too, for its figures for instance.
+impl<E: Engine + ?Sized> Engine for Arc<E> {
+    fn start(&self, me: &NodeId, sink: Arc<dyn EngineSink>) -> Result<(), EngineError> {
+        (**self).start(me, sink)
+    }
+
+    fn start_in(
+        &self,
+        scheduler: &Handle,
+        me: &NodeId,
+        sink: Arc<dyn EngineSink>,
+    ) -> Result<(), EngineError> {
+        (**self).start_in(scheduler, me, sink)
+    }
+
+    fn processes(&self) -> usize {
+        (**self).processes()
+    }
+
+    fn send(&self, to: &NodeId, lane: Lane, frame: Bytes) -> bool {
+        (**self).send(to, lane, frame)
+    }
+
+    fn max_frame(&self) -> usize {
+        (**self).max_frame()
+    }
+
+    fn store(&self) -> Option<Arc<dyn Store>> {
+        (**self).store()
+    }
+
+    fn stop(&self, within: Duration) {
+        (**self).stop(within);
+    }
+}
+
 /// The calls of an engine to its node. All return at once.
 pub trait EngineSink: Send + Sync {
     /// A frame has come.

@@ -8,6 +8,7 @@ use crate::connect::{ANSWER, connect};
 use crate::error::NatsError;
 use crate::notice::Notice;
 use crate::outbox::Outbox;
+use crate::seal::{self, CHECKSUM, seal};
 use crate::settings::Settings;
 use crate::subject::{Ready, Subjects, word};
 use crate::{LEAST_PAYLOAD, Stats};
@@ -131,8 +132,9 @@ impl Carrier {
     }
 
     fn on_frame(&self, lane: Lane, subject: &str, frame: Bytes) {
-        match self.subjects.sender_of_frame(subject, lane) {
-            Some(from) if frame.len() <= MAX_FRAME => {
+        let from = self.subjects.sender_of_frame(subject, lane);
+        match from.zip(seal::open(frame)) {
+            Some((from, frame)) if frame.len() <= MAX_FRAME => {
                 // Ordering: a figure.
                 self.received[lane.index()].fetch_add(1, Ordering::Relaxed);
                 self.sink.frame(&from, frame);
@@ -221,7 +223,7 @@ async fn open(carrier: &Arc<Carrier>, servers: &[ServerAddr]) -> Result<Lanes, N
         return Err(NatsError::SmallPayload(payload));
     }
     // Ordering: see `max_frame`.
-    (carrier.max_frame).store(payload.min(MAX_FRAME), Ordering::Relaxed);
+    (carrier.max_frame).store((payload - CHECKSUM).min(MAX_FRAME), Ordering::Relaxed);
     let subjects = &carrier.subjects;
     let inboxes = [
         subscribe(&control, subjects.inbox(Lane::Control)).await?,
@@ -281,7 +283,7 @@ async fn write(carrier: Arc<Carrier>, lane: Lane, client: Client) {
         let (batch, cost) = outbox.next().await;
         let mut lost = 0;
         for (to, frame) in batch {
-            let published = client.publish(subjects.get(&to), frame).await;
+            let published = client.publish(subjects.get(&to), seal(&frame)).await;
             lost += u64::from(published.is_err());
         }
         // An error says that the client has ended, as at a stop.

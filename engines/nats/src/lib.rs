@@ -8,6 +8,7 @@ mod error;
 mod nats;
 mod notice;
 mod outbox;
+mod seal;
 mod settings;
 mod store;
 mod subject;

@@ -56,7 +56,8 @@ pub struct Stats {
     pub out: [Counts; 2],
     /// Frames from other nodes, by lane.
     pub received: [u64; 2],
-    /// Messages that were no frames or beacons: too long, or without a proper name.
+    /// Messages that were no frames or beacons: too long, without a proper name, or with a wrong
+    /// checksum.
     pub foreign: u64,
     /// Frames dropped by the client, because more than 65,536 waited.
     pub slow: u64,
@@ -292,7 +293,7 @@ impl Engine for Nats {
         carrier.is_some_and(|carrier| carrier.outbox(lane).push(to, frame))
     }
 
-    /// The broker's `max_payload` at the start, at most [`MAX_FRAME`].
+    /// The broker's `max_payload` at the start without the checksum, at most [`MAX_FRAME`].
     fn max_frame(&self) -> usize {
         self.running().map_or(MAX_FRAME, |it| it.max_frame())
     }

@@ -12,16 +12,19 @@ use ganger_chaos::{Front, Place, Setup, run, seconds, seed};
 use ganger_cluster_nats::Nats;
 use std::env;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Is one of the nodes, where the test below has started this program.
 #[test]
 #[ignore = "the other test starts it"]
 fn node() {
-    ganger_chaos::node(|place: &Place| {
-        let url = format!("nats://{}", place.own);
-        (Nats::new(url), || None)
-    });
+    let engine = |place: &Place| {
+        let engine = Nats::new(format!("nats://{}", place.own));
+        // A node may start while the broker is away.
+        Arc::new(engine.connect_within(Duration::from_secs(120)))
+    };
+    ganger_chaos::node(engine, |_| None);
 }
 
 /// A broker for a run.

@@ -1,10 +1,9 @@
 //! The cases of all engines, between two nodes over a broker.
 
 use crate::support::broker::Broker;
-use bytes::Bytes;
 use ganger_chaos::{Faults, Proxy, Way};
 use ganger_cluster::conformance::{self, Harness, PATIENCE, scheduler};
-use ganger_cluster::{Cluster, Engine, EngineError, EngineSink, Lane, NodeId, Settings};
+use ganger_cluster::{Cluster, Engine as _, Settings};
 use ganger_cluster_nats::Nats;
 use ganger_proc_api::NodeName;
 use ganger_sched::Scheduler;
@@ -22,40 +21,18 @@ const DEAD: Duration = Duration::from_secs(8);
 /// So many times the broker is restarted beside the messages of a case.
 const RESTARTS: usize = 3;
 
-/// The engine of a node, for both the node and the test.
-#[derive(Clone)]
-struct Wire(Arc<Nats>);
-
-impl Engine for Wire {
-    fn start(&self, me: &NodeId, sink: Arc<dyn EngineSink>) -> Result<(), EngineError> {
-        self.0.start(me, sink)
-    }
-
-    fn send(&self, to: &NodeId, lane: Lane, frame: Bytes) -> bool {
-        self.0.send(to, lane, frame)
-    }
-
-    fn max_frame(&self) -> usize {
-        self.0.max_frame()
-    }
-
-    fn stop(&self, within: Duration) {
-        self.0.stop(within);
-    }
-}
-
 /// A scheduler as a node of the cluster.
 struct Node {
     /// Leaves before its scheduler ends.
     cluster: Cluster,
     scheduler: Scheduler,
-    engine: Wire,
+    engine: Arc<Nats>,
 }
 
 impl Node {
     fn join(url: &str, name: &str, dead: Duration) -> Self {
         let scheduler = scheduler(name).start().unwrap();
-        let engine = Wire(Arc::new(Nats::new(url)));
+        let engine = Arc::new(Nats::new(url));
         let mut settings = Settings::default();
         settings.dead = dead;
         let cluster = Cluster::builder()
@@ -250,7 +227,7 @@ impl Harness for Over {
         let Self::Broker { nodes, broker, .. } = self else {
             return false;
         };
-        nodes[1].engine.0.stop(Duration::ZERO);
+        nodes[1].engine.stop(Duration::ZERO);
         let url = broker.lock().unwrap().url();
         nodes[1] = Node::join(&url, "far", DEAD);
         Self::connected(nodes);

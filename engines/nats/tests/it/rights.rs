@@ -52,7 +52,7 @@ fn a_node_can_neither_speak_for_another_nor_listen_for_it() {
     let a = Node::start("alpha", user("alpha"));
     // Mallory uses subjects of alpha.
     let mut raw = Raw::user(broker.port, "mallory", "secret");
-    raw.publish("g.ganger.beta.alpha.data", b"forged");
+    raw.frame("g.ganger.beta.alpha.data", b"forged");
     raw.publish("g.ganger.live.alpha", b"gb\x01\x01run-no-1");
     raw.subscribe("g.ganger.alpha.*.data");
     raw.subscribe("g.ganger.>");

@@ -3,12 +3,8 @@
 
 use crate::support::broker::{Broker, listen, program};
 use crate::support::proxy::Proxy;
-use bytes::Bytes;
 use ganger_cluster::conformance::{PATIENCE, StoreHarness, StrongHarness, TwinStores, scheduler};
-use ganger_cluster::{
-    Cluster, Engine, EngineError, EngineSink, Lane, NodeId, Store, StoreAnswer, StoreChange,
-    StoreError, StoreOp, StoreReply,
-};
+use ganger_cluster::{Cluster, Store, StoreAnswer, StoreChange, StoreError, StoreOp, StoreReply};
 use ganger_cluster_nats::{Nats, NatsError};
 use ganger_sched::Scheduler;
 use std::net::TcpListener;
@@ -196,27 +192,6 @@ fn insist(store: &Arc<dyn Store>, key: &str) {
     panic!("the store takes no entry");
 }
 
-/// The engine of a node.
-struct Wire(Arc<Nats>);
-
-impl Engine for Wire {
-    fn start(&self, me: &NodeId, sink: Arc<dyn EngineSink>) -> Result<(), EngineError> {
-        self.0.start(me, sink)
-    }
-
-    fn send(&self, to: &NodeId, lane: Lane, frame: Bytes) -> bool {
-        self.0.send(to, lane, frame)
-    }
-
-    fn max_frame(&self) -> usize {
-        self.0.max_frame()
-    }
-
-    fn stop(&self, within: Duration) {
-        self.0.stop(within);
-    }
-}
-
 /// Two nodes with strong names in the store of one server.
 enum Named {
     Nodes {
@@ -242,7 +217,7 @@ impl StrongHarness for Named {
         let join = |node: usize| {
             Cluster::builder()
                 .cookie("secret")
-                .engine(Wire(Arc::new(Nats::new(broker.url()))))
+                .engine(Nats::new(broker.url()))
                 .store(open(&stores[node]))
                 .lease(lease)
                 .join(&schedulers[node])

@@ -35,6 +35,12 @@ impl Raw {
         self.write(&[head.as_bytes(), payload, b"\r\n"].concat());
     }
 
+    /// Publishes a frame with its checksum.
+    pub(crate) fn frame(&mut self, subject: &str, frame: &[u8]) {
+        let checksum = crc32fast::hash(frame).to_le_bytes();
+        self.publish(subject, &[frame, &checksum].concat());
+    }
+
     pub(crate) fn subscribe(&mut self, subject: &str) {
         self.write(format!("SUB {subject} 1\r\n").as_bytes());
     }
