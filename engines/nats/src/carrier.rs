@@ -216,6 +216,7 @@ fn said(started: &Started, result: Result<(), NatsError>) {
 }
 
 async fn open(carrier: &Arc<Carrier>, servers: &[ServerAddr]) -> Result<Lanes, NatsError> {
+    let end = Instant::now() + carrier.settings.within;
     let control = lane(carrier, servers, Lane::Control).await?;
     let data = lane(carrier, servers, Lane::Data).await?;
     let payload = control.max_payload().min(data.max_payload());
@@ -231,7 +232,7 @@ async fn open(carrier: &Arc<Carrier>, servers: &[ServerAddr]) -> Result<Lanes, N
     ];
     let beacons = subscribe(&control, subjects.beacons()).await?;
     for client in [&control, &data] {
-        settle(client, subjects).await?;
+        settle(client, subjects, end).await?;
     }
     Ok(Lanes {
         clients: [control, data],
@@ -264,14 +265,18 @@ async fn subscribe(client: &Client, subject: String) -> Result<Subscriber, NatsE
 }
 
 /// Waits until the broker has all of the client's words. The client asks a question to no node, and
-/// the broker answers that there is none.
-async fn settle(client: &Client, subjects: &Subjects) -> Result<(), NatsError> {
-    let asked = client.request(subjects.question(), Bytes::new());
-    match timeout(ANSWER, asked).await {
-        Ok(Err(error)) if error.kind() == RequestErrorKind::NoResponders => Ok(()),
-        Ok(Ok(_)) => Ok(()),
-        Ok(Err(error)) => Err(NatsError::Denied(error.to_string())),
-        Err(_) => Err(NatsError::Silent(subjects.rights())),
+/// the broker answers that there is none. The client asks again until the end: a broker that goes
+/// away meanwhile takes the question along.
+async fn settle(client: &Client, subjects: &Subjects, end: Instant) -> Result<(), NatsError> {
+    loop {
+        let asked = client.request(subjects.question(), Bytes::new());
+        return match timeout(ANSWER, asked).await {
+            Ok(Err(error)) if error.kind() == RequestErrorKind::NoResponders => Ok(()),
+            Ok(Ok(_)) => Ok(()),
+            Ok(Err(error)) => Err(NatsError::Denied(error.to_string())),
+            Err(_) if Instant::now() < end => continue,
+            Err(_) => Err(NatsError::Silent(subjects.rights())),
+        };
     }
 }
 

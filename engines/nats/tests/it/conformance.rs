@@ -58,7 +58,7 @@ enum Over {
         broker: Arc<Mutex<Broker>>,
         restarts: Mutex<Option<JoinHandle<()>>>,
         /// In front of the broker, one for each node, if the pair is frail.
-        proxies: Option<[Proxy; 2]>,
+        proxies: Option<Box<[Proxy; 2]>>,
     },
     Nothing(Scheduler),
 }
@@ -71,7 +71,7 @@ impl Over {
         }
     }
 
-    fn over(nodes: [Node; 2], broker: Broker, proxies: Option<[Proxy; 2]>) -> Self {
+    fn ready(nodes: [Node; 2], broker: Broker, proxies: Option<Box<[Proxy; 2]>>) -> Self {
         Self::connected(&nodes);
         Self::Broker {
             nodes,
@@ -116,7 +116,7 @@ impl Harness for Over {
             return Self::Nothing(scheduler("one").start().unwrap());
         };
         let nodes = ["near", "far"].map(|name| Node::join(&broker.url(), name, DEAD));
-        Self::over(nodes, broker, None)
+        Self::ready(nodes, broker, None)
     }
 
     fn start_frail(dead: Duration) -> Option<Self> {
@@ -128,7 +128,11 @@ impl Harness for Over {
             (Node::join(&url, name, dead), proxy)
         });
         let [(near, at_near), (far, at_far)] = both;
-        Some(Self::over([near, far], broker, Some([at_near, at_far])))
+        Some(Self::ready(
+            [near, far],
+            broker,
+            Some(Box::new([at_near, at_far])),
+        ))
     }
 
     fn near(&self) -> &Scheduler {
@@ -193,13 +197,13 @@ impl Harness for Over {
         };
         self.faults(0, &[Way::There], faults);
         if let Self::Broker {
-            proxies: Some([proxy, _]),
+            proxies: Some(proxies),
             ..
         } = self
             && !is_cut
         {
             // The next message would begin in the middle of one that has vanished.
-            proxy.cut();
+            proxies[0].cut();
         }
     }
 

@@ -3,7 +3,7 @@
 use super::account::Account;
 use super::ledger::Book;
 use super::{CARTS, Carrier, LEASE, NODES, customer, name, types};
-use ganger::cluster::{Cluster, FencingToken, Registrar, StrongNames};
+use ganger::cluster::{Cluster, FencingToken, StrongNames};
 use ganger::prelude::*;
 use ganger::{BoxError, Scheduler};
 use std::env;
@@ -43,12 +43,13 @@ pub(crate) fn open(carrier: &impl Carrier) -> Result<(), BoxError> {
     let secret = format!("{:x}", RandomState::new().hash_one("a cookie"));
     let folder = Folder(env::temp_dir().join(format!("ganger-shop-{}", std::process::id())));
     fs::create_dir_all(&folder.0)?;
-    let engine = carrier.desk(&secret);
+    let (engine, store) = carrier.desk(&secret, &folder.0)?;
     let scheduler = Scheduler::builder().workers(1).node("desk").start()?;
     let cluster = Cluster::builder()
         .cluster("shop")
+        .cookie(&secret)
         .engine(engine.clone())
-        .store(Registrar::file(folder.0.join("names")))
+        .store(store)
         .lease(LEASE)
         .types(types)
         .join(&scheduler)?;
@@ -149,19 +150,26 @@ impl Desk {
         owners.map(|(cart, it)| (cart, it.token)).collect()
     }
 
+    /// The node with the most carts.
+    fn busiest(&self) -> Result<&'static str, BoxError> {
+        let node = NODES.into_iter().max_by_key(|it| self.carts_of(it).len());
+        Ok(node.ok_or("there are no nodes")?)
+    }
+
     /// Kills a node, restarts each, and pauses a node.
     fn faults(&mut self) -> Result<(), BoxError> {
         thread::sleep(Duration::from_secs(3));
         self.tell();
-        let mut child = self.take("alpha")?;
-        let carts = self.carts_of("alpha");
+        let node = self.busiest()?;
+        let mut child = self.take(node)?;
+        let carts = self.carts_of(node);
         self.say(&format!(
-            "alpha, with {} carts, is killed (-9)",
+            "{node}, with {} carts, is killed (-9)",
             carts.len()
         ));
         child.kill()?;
         child.wait()?;
-        self.start("alpha")?;
+        self.start(node)?;
         self.go_on(&carts)?;
         for node in NODES {
             let mut child = self.take(node)?;
@@ -176,8 +184,7 @@ impl Desk {
             self.go_on(&carts)?;
         }
         if cfg!(unix) {
-            let node = NODES.into_iter().max_by_key(|it| self.carts_of(it).len());
-            let node = node.ok_or("there are no nodes")?;
+            let node = self.busiest()?;
             let child = self.nodes.iter().find(|(it, _)| *it == node);
             let id = child
                 .map(|(_, child)| child.id())

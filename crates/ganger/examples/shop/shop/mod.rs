@@ -16,10 +16,11 @@ mod desk;
 mod ledger;
 
 use ganger::BoxError;
-use ganger::cluster::{Cluster, Engine, Registrar, Types};
+use ganger::cluster::{Cluster, Engine, StoreSource, Types};
 use ganger::prelude::*;
 use std::env;
 use std::io::Read;
+use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// The carts, by their numbers.
@@ -30,18 +31,19 @@ const NODES: [&str; 3] = ["alpha", "beta", "gamma"];
 /// may have them.
 const LEASE: Duration = Duration::from_secs(6);
 
-/// The engines of the nodes.
+/// The engines and the stores of the programs.
 pub(crate) trait Carrier {
     type Engine: Engine + Clone + 'static;
+    type Store: Into<StoreSource>;
 
-    /// The engine of the desk.
-    fn desk(&self, secret: &str) -> Self::Engine;
+    /// The engine of the desk, and the store of the names; the folder is for its files.
+    fn desk(&self, secret: &str, folder: &Path) -> Result<(Self::Engine, Self::Store), BoxError>;
 
-    /// The address of the desk, for the nodes.
+    /// Where the nodes find the desk, or its broker.
     fn address(&self, desk: &Self::Engine) -> String;
 
-    /// The engine of a node.
-    fn node(&self, desk: &str, secret: &str) -> Self::Engine;
+    /// The engine of a node, and the store of the names.
+    fn node(&self, desk: &str, secret: &str) -> Result<(Self::Engine, Self::Store), BoxError>;
 }
 
 /// The name of the strong name of a cart.
@@ -64,18 +66,27 @@ fn types(types: &mut Types) {
 
 pub(crate) fn main(carrier: &impl Carrier) -> Result<(), BoxError> {
     match (env::var("NODE"), env::var("DESK"), env::var("SECRET")) {
-        (Ok(node), Ok(desk), Ok(secret)) => serve(&node, carrier.node(&desk, &secret)),
+        (Ok(node), Ok(desk), Ok(secret)) => {
+            let (engine, store) = carrier.node(&desk, &secret)?;
+            serve(&node, &secret, engine, store)
+        }
         _ => desk::open(carrier),
     }
 }
 
 /// A node with carts, until its input ends.
-fn serve(node: &str, engine: impl Engine + 'static) -> Result<(), BoxError> {
+fn serve(
+    node: &str,
+    secret: &str,
+    engine: impl Engine + 'static,
+    store: impl Into<StoreSource>,
+) -> Result<(), BoxError> {
     let scheduler = Scheduler::builder().workers(1).node(node).start()?;
     let cluster = Cluster::builder()
         .cluster("shop")
+        .cookie(secret)
         .engine(engine)
-        .store(Registrar::at("desk"))
+        .store(store)
         .lease(LEASE)
         .types(types)
         .join(&scheduler)?;

@@ -8,15 +8,20 @@ use std::thread;
 use std::{env, fs};
 use tempfile::TempDir;
 
-/// The program, unless no broker is installed. The caller then passes, and this says it, past the
-/// harness: the harness hides the output of passing tests.
-pub(crate) fn program() -> Option<PathBuf> {
+/// The program, if a broker is installed.
+pub(crate) fn found() -> Option<PathBuf> {
     if let Some(program) = env::var_os("GANGER_NATS_SERVER") {
         return Some(program.into());
     }
     let paths = env::var_os("PATH").unwrap_or_default();
-    let found = env::split_paths(&paths).map(|folder| folder.join("nats-server"));
-    let found = found.into_iter().find(|program| program.is_file());
+    let mut places = env::split_paths(&paths).map(|folder| folder.join("nats-server"));
+    places.find(|program| program.is_file())
+}
+
+/// The program, unless no broker is installed. The caller then passes, and this says it, past the
+/// harness: the harness hides the output of passing tests.
+pub(crate) fn program() -> Option<PathBuf> {
+    let found = found();
     if found.is_none() {
         let test = thread::current().name().unwrap_or_default().to_owned();
         let text = "skipped: no nats-server; install it, or name it by GANGER_NATS_SERVER";
