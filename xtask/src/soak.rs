@@ -217,7 +217,7 @@ fn names() -> PossibleValuesParser {
 }
 
 fn chosen(names: &[String]) -> impl Iterator<Item = &'static Soak> {
-    // The engines are built for whoever asks for them.
+    // Engines are built where they are named.
     let is_usual = |soak: &Soak| names.is_empty() && !matches!(soak.kind, Kind::Engine(_));
     let is_asked_for = move |soak: &&Soak| is_usual(soak) || names.iter().any(|n| n == soak.name);
     SOAKS.iter().filter(is_asked_for)

@@ -188,12 +188,13 @@ const TOP: [&str; 8] = [
 
 const WAIT: [&str; 3] = ["block watch", "until waiter", "queue wake_list"];
 
-const XTASK: [&str; 7] = [
+const XTASK: [&str; 8] = [
     "totals root",
     "cargo conformance metrics program",
-    "cluster_keys instructions loom packed readme soak tidy wordfreq",
+    "cluster_keys instructions loom packed readme tidy wordfreq",
     "alone bench book clippy mutants sanitize",
     "engines features fuzz",
+    "soak",
     "step",
     "ci",
 ];

@@ -1,5 +1,5 @@
-//! The shop of three programs over a broker, with its names in JetStream: killed, restarted and paused
-//! under load; then the account.
+//! The shop of three programs over a broker, with its names in JetStream: killed, restarted and
+//! paused under load; then the account.
 //!
 //! `cargo run --manifest-path engines/Cargo.toml --release --example shop`
 
