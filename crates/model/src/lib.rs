@@ -44,8 +44,6 @@ mod guide {
     struct Messages;
     #[doc = include_str!("../../../docs/guide/asking.md")]
     struct Asking;
-    #[doc = include_str!("../../../docs/guide/commands.md")]
-    struct Commands;
     #[doc = include_str!("../../../docs/guide/links.md")]
     struct Links;
     #[doc = include_str!("../../../docs/guide/functions.md")]
@@ -70,12 +68,8 @@ mod guide {
     struct Slow;
     #[doc = include_str!("../../../docs/guide/testing.md")]
     struct Testing;
-    #[doc = include_str!("../../../docs/guide/testing-time.md")]
-    struct TestingTime;
     #[doc = include_str!("../../../docs/guide/tokio.md")]
     struct Tokio;
-    #[doc = include_str!("../../../docs/guide/recipes.md")]
-    struct Recipes;
     #[doc = include_str!("../../../docs/guide/net.md")]
     struct Net;
     #[doc = include_str!("../../../docs/guide/signals.md")]
@@ -84,6 +78,4 @@ mod guide {
     struct TwoNodes;
     #[doc = include_str!("../../../docs/guide/locks.md")]
     struct Locks;
-    #[doc = include_str!("../../../docs/guide/inherited.md")]
-    struct Inherited;
 }

@@ -1,4 +1,4 @@
-//! The page of recipes shows parts of the programs.
+//! The page of tokio's libraries shows parts of the programs.
 
 use std::fs;
 
@@ -25,7 +25,7 @@ fn has(program: &str, lines: &[&str]) -> bool {
 #[test]
 fn each_part_on_the_page_is_in_a_program() {
     let here = env!("CARGO_MANIFEST_DIR");
-    let page = fs::read_to_string(format!("{here}/../docs/guide/recipes.md")).unwrap();
+    let page = fs::read_to_string(format!("{here}/../docs/guide/tokio.md")).unwrap();
     let programs = PROGRAMS.map(|it| fs::read_to_string(format!("{here}/{it}")).unwrap());
     let parts: Vec<_> = page.split("```rust,ignore\n").skip(1).collect();
     assert!(parts.len() >= PROGRAMS.len());
