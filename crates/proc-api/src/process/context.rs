@@ -244,8 +244,7 @@ impl Context {
     /// monitor, does nothing. Never blocks.
     ///
     /// A notice on its way still comes. So does a notice from a target whose PID is gone already
-    /// while its hooks still run. No notice comes from a target that ends later. O(n) in the
-    /// monitors of the target.
+    /// while its hooks still run. No notice comes from a target that ends later. O(1), amortised.
     pub fn demonitor(&self, target: Pid, tag: Tag) {
         self.backend.demonitor(target, tag);
     }

@@ -515,7 +515,7 @@ pub struct ProcessInfo {
     pub state: ProcessState,
     /// The entry point.
     pub method: Symbol,
-    /// How often it has been upgraded, modulo 2^15.
+    /// How often it has been upgraded or restarted in place, modulo 2^15.
     pub incarnation: u32,
     /// Whether it has been asked to finish.
     pub is_cancelled: bool,

@@ -7,7 +7,8 @@
 //! 3. *Terminating*: the remaining processes end at their next step boundary. The supervisor sees
 //!    to it, and has reapers end processes whose workers are all stuck.
 //! 4. *Halted*: workers return when the queues are empty. A process queued later ends on a reaper,
-//!    never on the queueing thread. A process whose turn ends later ends with the turn.
+//!    and on the queueing thread where the system grants no other. A process whose turn ends later
+//!    ends with the turn.
 //! 5. A process still inside a call is reported as stuck. It ends when the call returns.
 //!
 //! `stop` does this on the thread of its caller, and `begin_stop` on a thread that it starts. The
