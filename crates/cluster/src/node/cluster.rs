@@ -209,7 +209,7 @@ impl Cluster {
         let (base, pid) = (&self.core.base, process.pid());
         let strong = base.strong.get();
         let owner = strong.and_then(|it| it.whereis(name).ok()?.map(|it| it.pid));
-        match owner.filter(|owner| *owner != pid.with_node(Some(base.node))) {
+        match owner.filter(|owner| *owner != pid) {
             Some(holder) => Err(ClusterNameError {
                 name: name.into(),
                 pid,

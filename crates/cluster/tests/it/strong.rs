@@ -105,7 +105,7 @@ fn a_strong_name_is_looked_up_by_its_text_and_given_to_no_other_process() {
     let name = names.register("billing", owner.address().recipient());
     name.wait_timeout(PATIENCE).unwrap();
     // The node knows its own name by the answer.
-    let holder = scheduler.absolute(owner.pid());
+    let holder = owner.pid();
     assert_eq!(scheduler.whereis("billing"), Some(holder));
     assert_eq!(
         scheduler.lookup::<NameLost>("billing").unwrap().pid(),

@@ -44,7 +44,8 @@ impl Shared {
     pub(crate) fn register_name(&self, name: &str, task: &Task) -> Result<(), RegisterNameError> {
         let pid = task.pid();
         let above = self.remote.get().and_then(|it| it.whereis(name));
-        if let Some(holder) = above.filter(|it| self.canonical(*it) != pid) {
+        let above = above.filter(|it| self.canonical(*it) != pid);
+        if let Some(holder) = above.filter(|_| self.names.holder(name) != Some(pid)) {
             let kind = RegisterNameErrorKind::Taken { holder };
             return Err(refused(name, pid, kind));
         }
