@@ -9,6 +9,7 @@ use crate::security::cookie::{self, Cookie};
 use crate::security::tls::Tls;
 use bytes::Bytes;
 use ganger_cluster::{Engine, EngineError, EngineSink, Lane, MAX_NAME, NodeId};
+use ganger_net::sim::SimNet;
 use ganger_net::{Closer, Net, TcpListener};
 use ganger_proc_api::SubmitError;
 use ganger_sched::internal::HandleInternals as _;
@@ -272,7 +273,7 @@ impl Settings {
         &self,
         me: &NodeId,
         sink: Arc<dyn EngineSink>,
-        host: Option<(&Handle, &Net)>,
+        host: Option<(&Handle, Network)>,
     ) -> Result<Running, DirectError> {
         let wanted = self.address()?;
         let is_protected = self.keys.is_some() || self.is_insecure;
@@ -288,13 +289,13 @@ impl Settings {
             address: wanted,
             error,
         };
-        let net = match host {
-            Some((_, net)) => net.clone(),
-            None => Net::new().map_err(listening)?,
+        let (host, net) = match host {
+            Some((host, net)) => (Some(host), net),
+            None => (None, Network::System(Net::new().map_err(listening)?)),
         };
-        let bound = match net.enter(|| TcpListener::bind(wanted)) {
+        let bound = match net.bind(wanted) {
             Err(error) if self.may_move && error.kind() == io::ErrorKind::AddrInUse => {
-                net.enter(|| TcpListener::bind(SocketAddr::new(wanted.ip(), 0)))
+                net.bind(SocketAddr::new(wanted.ip(), 0))
             }
             bound => bound,
         };
@@ -316,9 +317,10 @@ impl Settings {
             may_leave: is_protected,
             limits: self.limits,
         };
-        let (own, scheduler) = match host {
-            Some((host, _)) => (None, host.clone()),
-            None => {
+        let (own, scheduler) = match (host, net) {
+            (Some(host), _) => (None, host.clone()),
+            (None, Network::Simulated(_)) => unreachable!("a simulated network has a scheduler"),
+            (None, Network::System(net)) => {
                 let own = alone(net)?;
                 let handle = own.handle();
                 (Some(own), handle)
@@ -369,6 +371,28 @@ fn leave(node: &Node, links: &[Arc<Link>], within: Duration) {
     }
 }
 
+/// The network of a scheduler.
+enum Network {
+    System(Net),
+    Simulated(Arc<SimNet>),
+}
+
+impl Network {
+    /// The network that drives this scheduler, if one does.
+    fn of(scheduler: &Handle) -> Option<Self> {
+        let system = scheduler.driver::<Net>().cloned().map(Self::System);
+        system.or_else(|| SimNet::of(scheduler).map(Self::Simulated))
+    }
+
+    fn bind(&self, address: SocketAddr) -> io::Result<TcpListener> {
+        let bind = || TcpListener::bind(address);
+        match self {
+            Self::System(net) => net.enter(bind),
+            Self::Simulated(net) => net.enter(bind),
+        }
+    }
+}
+
 /// A scheduler for the engine alone.
 fn alone(net: Net) -> Result<Scheduler, DirectError> {
     let scheduler = Scheduler::builder()
@@ -385,7 +409,7 @@ impl Direct {
         &self,
         me: &NodeId,
         sink: Arc<dyn EngineSink>,
-        host: Option<(&Handle, &Net)>,
+        host: Option<(&Handle, Network)>,
     ) -> Result<(), EngineError> {
         let mut running = self.running.write().unwrap_or_else(PoisonError::into_inner);
         if running.is_some() {
@@ -408,7 +432,7 @@ impl Engine for Direct {
         me: &NodeId,
         sink: Arc<dyn EngineSink>,
     ) -> Result<(), EngineError> {
-        let net = scheduler.driver::<Net>();
+        let net = Network::of(scheduler);
         self.begin(me, sink, net.map(|net| (scheduler, net)))
     }
 

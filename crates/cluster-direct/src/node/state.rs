@@ -18,7 +18,7 @@ use ganger_sched::{ContextExt, Handle, Spawner};
 use ganger_sync::atomic::{AtomicBool, Ordering};
 use ganger_sync::sync::{Mutex, lock};
 use ganger_task::Cx;
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -72,7 +72,7 @@ pub(crate) struct Node {
     pub(crate) book: Mutex<Book>,
     /// The book has changed.
     pub(crate) news: Signal,
-    peers: Mutex<HashMap<NodeId, Arc<Peer>>>,
+    peers: Mutex<BTreeMap<NodeId, Arc<Peer>>>,
     half_open: Mutex<HalfOpen>,
     is_stopping: AtomicBool,
     /// Set at the stop.

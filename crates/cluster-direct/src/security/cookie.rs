@@ -5,6 +5,7 @@
 //! alone. The acceptor sends its own proof after it has checked the dialer's.
 
 use crate::error::DirectError;
+use ganger_sched::internal::{choose, here};
 use ring::hmac;
 use ring::rand::{SecureRandom, SystemRandom};
 use std::fmt;
@@ -59,9 +60,14 @@ fn said(role: Role, dialer: &[u8], acceptor: &[u8]) -> Vec<u8> {
     [role, dialer, acceptor].concat()
 }
 
-/// Bytes that no other node can guess.
+/// Bytes that no other node can guess. In a simulation its seed chooses them.
 pub(crate) fn random<const N: usize>() -> io::Result<[u8; N]> {
     let mut bytes = [0; N];
+    if here::simulated().is_some() {
+        let chosen = || choose("direct: a random byte", 256).unwrap_or_default();
+        bytes.fill_with(|| u8::try_from(chosen()).unwrap_or_default());
+        return Ok(bytes);
+    }
     let filled = SystemRandom::new().fill(&mut bytes);
     filled.map_err(|_| io::Error::other("the system has no random numbers"))?;
     Ok(bytes)

@@ -10,6 +10,7 @@ mod leaks;
 mod members;
 mod refusals;
 mod sessions;
+mod simulated;
 mod starts;
 mod support;
 mod tls;

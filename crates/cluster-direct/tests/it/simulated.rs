@@ -1,0 +1,178 @@
+//! The engine's own code on machines of a simulation, over simulated sockets.
+
+use ganger_cluster::{Cluster, NodeChange};
+use ganger_cluster_direct::Direct;
+use ganger_net::sim::{Faults, Lan};
+use ganger_proc_api::{
+    Context, Envelope, Event, Events, ExitCause, NodeName, Payload, Pid, Process, StepOutput,
+    StepResult, actor_fn,
+};
+use ganger_sim::{Rt, Sim, World};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+const NAMES: [&str; 3] = ["alpha", "beta", "gamma"];
+const SECOND: Duration = Duration::from_secs(1);
+
+/// What is seen, in order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Seen {
+    Number(&'static str, u64),
+    Told(&'static str, Pid, ExitCause),
+    Down(&'static str, String),
+}
+
+type Log = Arc<Mutex<Vec<Seen>>>;
+
+/// Says what it is sent, and monitors the processes that it is sent.
+struct Desk(&'static str, Log);
+
+impl Process for Desk {
+    fn step(&mut self, ctx: &Context, events: &mut Events<'_>, _: &mut StepOutput) -> StepResult {
+        for event in events {
+            match event {
+                Event::Message(message) => {
+                    let first = message.payloads.into_first();
+                    if let Some(number) = first.as_u64() {
+                        self.1.lock().unwrap().push(Seen::Number(self.0, number));
+                    }
+                    if let Some(pid) = first.as_pid() {
+                        ctx.monitor(pid, 1)?;
+                    }
+                }
+                Event::Exit(notice) => {
+                    let told = Seen::Told(self.0, notice.pid, notice.cause.clone());
+                    self.1.lock().unwrap().push(told);
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+fn boot(machine: &Rt<'_>, place: usize, log: &Log) {
+    let name = NAMES[place];
+    let own = format!("10.0.0.{}:7447", place + 1);
+    let engine = Direct::listen(own)
+        .seeds(["10.0.0.1:7447", "10.0.0.2:7447"])
+        .cookie("secret")
+        .insecure();
+    let cluster = Cluster::builder().engine(engine).join(machine).unwrap();
+    let changes = Arc::clone(log);
+    let changes = actor_fn(move |_, change: NodeChange, _| {
+        if let NodeChange::Down { node, .. } = change {
+            let down = Seen::Down(name, node.to_string());
+            changes.lock().unwrap().push(down);
+        }
+        Ok(())
+    });
+    let changes = machine.spawn(changes).unwrap();
+    cluster.watch_nodes(changes.address().recipient());
+    let desk = Desk(name, Arc::clone(log));
+    machine.spawner().named("desk").spawn(desk).unwrap();
+}
+
+fn start(world: &World<'_>) -> (Lan, Log) {
+    let (lan, log) = (Lan::new(), Log::default());
+    lan.set_faults(world.choose(1 << 20) as u64, Faults::some());
+    let own = lan.clone();
+    world.builder(move |builder| own.add_to(builder));
+    world.carrier(lan.clone());
+    for (place, name) in NAMES.into_iter().enumerate() {
+        let log = Arc::clone(&log);
+        world.start(name, move |machine| boot(machine, place, &log));
+    }
+    world.run_for(5 * SECOND);
+    (lan, log)
+}
+
+fn desk(world: &World<'_>, name: &str) -> Pid {
+    let desk = world.machine(name).whereis("desk").unwrap();
+    desk.with_node(NodeName::new(name).ok())
+}
+
+fn send(world: &World<'_>, from: &str, to: Pid, what: impl Into<Payload>) {
+    let envelope = Envelope::new(None, to, "what", what.into());
+    world.machine(from).send(envelope).unwrap();
+}
+
+fn has(log: &Log, wanted: &Seen) -> bool {
+    log.lock().unwrap().contains(wanted)
+}
+
+fn sim() -> Sim {
+    Sim::new(0).faults(ganger_sim::Faults {
+        clock_jumps: 0,
+        ..ganger_sim::Faults::some()
+    })
+}
+
+// pins: B1, B3, B13, B15
+#[test]
+fn nodes_meet_lose_each_other_and_meet_again_over_simulated_sockets() {
+    sim().check_worlds(10, |world| {
+        let (_lan, log) = start(world);
+        let (alpha, beta) = (desk(world, "alpha"), desk(world, "beta"));
+        for number in 0..10_u64 {
+            send(world, "alpha", beta, number);
+            send(world, "gamma", alpha, number);
+        }
+        send(world, "alpha", desk(world, "alpha"), beta);
+        world.run_until(10 * SECOND, || has(&log, &Seen::Number("beta", 9)));
+        world.run_until(10 * SECOND, || has(&log, &Seen::Number("alpha", 9)));
+        let numbers: Vec<_> = (log.lock().unwrap().iter())
+            .filter_map(|it| match it {
+                Seen::Number("beta", number) => Some(*number),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(numbers, (0..10).collect::<Vec<_>>());
+        world.run_for(SECOND);
+        match world.choose(3) {
+            0 => world.crash("beta"),
+            1 => world.isolate("beta", &["alpha", "gamma"]),
+            _ => world.pause("beta", 20 * SECOND),
+        }
+        let told = Seen::Told("alpha", beta, ExitCause::NoConnection);
+        world.run_until(20 * SECOND, || has(&log, &told));
+        assert!(has(&log, &Seen::Down("alpha", "beta".into())));
+        let is_up = world.is_up("beta");
+        match is_up {
+            true => {
+                world.join("beta", &["alpha", "gamma"]);
+                world.resume("beta");
+            }
+            false => world.restart("beta"),
+        }
+        world.run_for(20 * SECOND);
+        let again = desk(world, "beta");
+        assert_eq!(again == beta, is_up, "a PID of before finds nobody");
+        send(world, "alpha", again, 42_u64);
+        world.run_until(20 * SECOND, || has(&log, &Seen::Number("beta", 42)));
+        if !is_up {
+            send(world, "alpha", alpha, beta);
+            let stale = Seen::Told("alpha", beta, ExitCause::NotFound);
+            world.run_until(20 * SECOND, || has(&log, &stale));
+        }
+        let told = log.lock().unwrap().clone();
+        let told = told.iter().filter(|it| matches!(it, Seen::Told(..)));
+        assert_eq!(told.count(), if is_up { 1 } else { 2 });
+    });
+}
+
+#[test]
+fn a_seed_repeats_the_engine() {
+    for seed in 0..2 {
+        let run = || {
+            sim().seed(seed).run_world(|world| {
+                let _started = start(world);
+                world.restart("gamma");
+                world.run_for(5 * SECOND);
+            })
+        };
+        let (first, second) = (run(), run());
+        assert_eq!(first.decisions, second.decisions, "seed {seed}");
+        assert_eq!(first.trace.to_string(), second.trace.to_string());
+    }
+}
