@@ -1,5 +1,11 @@
 //! The engine's own code on machines of a simulation, over simulated sockets.
 
+#[path = "../../../cluster/tests/it/simulated/account.rs"]
+mod account;
+/// The machines of the tests over a twin.
+#[path = "../../../cluster/tests/it/simulated/play.rs"]
+mod play;
+
 use ganger_cluster::{Cluster, NodeChange};
 use ganger_cluster_direct::Direct;
 use ganger_net::sim::{Faults, Lan};
@@ -7,11 +13,11 @@ use ganger_proc_api::{
     Context, Envelope, Event, Events, ExitCause, NodeName, Payload, Pid, Process, StepOutput,
     StepResult, actor_fn,
 };
-use ganger_sim::{Rt, Sim, World};
+use ganger_sim::{Rt, World};
+use play::{ALL, NAMES, Play, QUIET, sim};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-const NAMES: [&str; 3] = ["alpha", "beta", "gamma"];
 const SECOND: Duration = Duration::from_secs(1);
 
 /// What is seen, in order.
@@ -51,13 +57,8 @@ impl Process for Desk {
     }
 }
 
-fn boot(machine: &Rt<'_>, place: usize, log: &Log) {
-    let name = NAMES[place];
-    let own = format!("10.0.0.{}:7447", place + 1);
-    let engine = Direct::listen(own)
-        .seeds(["10.0.0.1:7447", "10.0.0.2:7447"])
-        .cookie("secret")
-        .insecure();
+fn boot(machine: &Rt<'_>, name: &'static str, log: &Log) {
+    let engine = engine(name);
     let cluster = Cluster::builder().engine(engine).join(machine).unwrap();
     let changes = Arc::clone(log);
     let changes = actor_fn(move |_, change: NodeChange, _| {
@@ -73,15 +74,29 @@ fn boot(machine: &Rt<'_>, place: usize, log: &Log) {
     machine.spawner().named("desk").spawn(desk).unwrap();
 }
 
-fn start(world: &World<'_>) -> (Lan, Log) {
-    let (lan, log) = (Lan::new(), Log::default());
-    lan.set_faults(world.choose(1 << 20) as u64, Faults::some());
+/// The engine of a machine.
+fn engine(name: &str) -> Direct {
+    let place = NAMES.iter().position(|it| *it == name).unwrap() + 1;
+    Direct::listen(format!("10.0.0.{place}:7447"))
+        .seeds(["10.0.0.1:7447", "10.0.0.2:7447"])
+        .cookie("secret")
+        .insecure()
+}
+
+fn network(world: &World<'_>, faults: Faults) -> Lan {
+    let lan = Lan::new();
+    lan.set_faults(world.choose(1 << 20) as u64, faults);
     let own = lan.clone();
     world.builder(move |builder| own.add_to(builder));
     world.carrier(lan.clone());
-    for (place, name) in NAMES.into_iter().enumerate() {
+    lan
+}
+
+fn start(world: &World<'_>) -> (Lan, Log) {
+    let (lan, log) = (network(world, Faults::some()), Log::default());
+    for name in NAMES {
         let log = Arc::clone(&log);
-        world.start(name, move |machine| boot(machine, place, &log));
+        world.start(name, move |machine| boot(machine, name, &log));
     }
     world.run_for(5 * SECOND);
     (lan, log)
@@ -101,14 +116,48 @@ fn has(log: &Log, wanted: &Seen) -> bool {
     log.lock().unwrap().contains(wanted)
 }
 
-fn sim() -> Sim {
-    Sim::new(0).faults(ganger_sim::Faults {
-        clock_jumps: 0,
-        ..ganger_sim::Faults::some()
-    })
+// pins: B1, B2, B3, B5, B13, B41
+// case: 1, 4, 24, 25, 26, 27, 28, 29
+#[test]
+fn messages_and_notices_keep_their_promises_over_simulated_sockets() {
+    let counts = Mutex::new([0; 3]);
+    sim().check_worlds(10, |world| {
+        // Some connections break in the middle of a frame.
+        let _lan = network(world, Faults::some().resets(1_000));
+        let mut play = Play::start(world, engine);
+        for _ in 0..4 + world.choose(16) {
+            play.act(ALL);
+        }
+        play.end();
+        let account = play.account.lock().unwrap();
+        let [received, _, told] = account.counts();
+        let own = [received, account.downs(), told];
+        let mut counts = counts.lock().unwrap();
+        (counts.iter_mut().zip(own)).for_each(|(all, own)| *all += own);
+    });
+    let counts = *counts.lock().unwrap();
+    assert!(counts.iter().all(|it| *it > 0), "{counts:?}");
+}
+
+// pins: B1, B2, B3
+// case: 1, 4
+#[test]
+fn connections_that_are_late_and_partial_lose_no_message() {
+    sim().check_worlds(5, |world| {
+        let _lan = network(world, Faults::some());
+        let mut play = Play::start(world, engine);
+        for _ in 0..15 {
+            play.act(QUIET);
+        }
+        play.end();
+        let account = play.account.lock().unwrap();
+        assert_eq!(account.downs(), 0, "a session ends");
+        assert_eq!(account.counts()[1], 0, "messages are missing");
+    });
 }
 
 // pins: B1, B3, B13, B15
+// case: 1, 24, 25, 27
 #[test]
 fn nodes_meet_lose_each_other_and_meet_again_over_simulated_sockets() {
     sim().check_worlds(10, |world| {
@@ -136,7 +185,8 @@ fn nodes_meet_lose_each_other_and_meet_again_over_simulated_sockets() {
         }
         let told = Seen::Told("alpha", beta, ExitCause::NoConnection);
         world.run_until(20 * SECOND, || has(&log, &told));
-        assert!(has(&log, &Seen::Down("alpha", "beta".into())));
+        let down = Seen::Down("alpha", "beta".into());
+        world.run_until(SECOND, || has(&log, &down));
         let is_up = world.is_up("beta");
         match is_up {
             true => {

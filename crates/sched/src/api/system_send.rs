@@ -72,13 +72,14 @@ impl<M: 'static> Recipient<M> {
     /// [`Handle::send_system`]. The process gets it as
     /// [`Event::Control`](ganger_proc_api::Event::Control).
     ///
+    /// The caller may hold a lock, so that several processes are told in the same order. So a
+    /// simulation has no others move behind this call.
+    ///
     /// # Errors
     /// [`SystemSendError`], with the message inside, when the process has ended.
     pub fn send_system(&self, message: M) -> Result<(), SystemSendError> {
         let event = SystemEvent::Control((self.convert)(message));
-        let refused = send(&self.task, event);
-        self.task.called("send_system");
-        refused.map_err(|event| SystemSendError::new(self.pid(), event))
+        send(&self.task, event).map_err(|event| SystemSendError::new(self.pid(), event))
     }
 
     /// As [`Address::is_closed`].
