@@ -124,14 +124,17 @@ impl<'a> World<'a> {
         seat
     }
 
-    /// The scheduler of a machine, in its present life.
+    /// The scheduler of a machine, in its present life. Until the next move the test goes by the
+    /// clock of this machine.
     ///
     /// # Panics
     /// When the machine has not started, or has crashed.
     #[must_use]
     #[track_caller]
     pub fn machine(&self, name: &str) -> Rt<'a> {
-        Rt::new(Rc::clone(&self.core), self.up(name))
+        let seat = self.up(name);
+        seat.machine.be_present();
+        Rt::new(Rc::clone(&self.core), seat)
     }
 
     /// Whether the machine has started, and has not crashed since.
@@ -232,10 +235,22 @@ impl<'a> World<'a> {
         self.core.tell_carriers(Change::Delayed(from, to, time));
     }
 
+    /// From now on the machine can't reach the store of its cluster, where the store is a
+    /// [carrier](Self::carrier). Other ways are as before.
+    pub fn store_down(&self, name: &str) {
+        self.tell(format!("{name} can't reach its store"));
+        self.core.tell_carriers(Change::StoreDown(name));
+    }
+
+    /// Ends a [`store_down`](Self::store_down).
+    pub fn store_up(&self, name: &str) {
+        self.tell(format!("{name} reaches its store again"));
+        self.core.tell_carriers(Change::StoreUp(name));
+    }
+
     /// The clock of the machine goes at this rate from now on: 0.9 loses six seconds in a minute.
     ///
-    /// Timers and [`Instant`](ganger_proc_api::Instant)s of its processes go by it; between two
-    /// moves the test is on no machine.
+    /// Timers and [`Instant`](ganger_proc_api::Instant)s of its processes go by it.
     ///
     /// # Panics
     /// When the rate is below 0.01 or above 100, and as [`machine`](Self::machine).

@@ -17,6 +17,7 @@ mod api;
 mod change;
 mod entry;
 mod log;
+mod simulated;
 mod table;
 mod twin;
 

@@ -5,9 +5,9 @@ use super::change::{StoreChange, StoreWatch, StoreWatcher};
 use super::table::{Effect, Table};
 use fastrand::Rng;
 use ganger_proc_api::Instant;
-use ganger_sched::internal::here;
+use ganger_sched::internal::{choose, here};
 use ganger_sync::sync::{Condvar, Mutex, lock};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::{Arc, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -34,21 +34,26 @@ pub struct StoreFaults {
 /// store.
 ///
 /// Its time moves when the program moves it, or with the time of the program: [`run`](Self::run).
-/// An example is at [`Store`].
+/// Between the machines of a simulation it is a carrier: the simulation moves it, and decides. An
+/// example is at [`Store`].
 #[derive(Clone)]
 pub struct TwinStore {
-    state: Arc<Mutex<State>>,
+    pub(super) state: Arc<Mutex<State>>,
     changed: Arc<Condvar>,
 }
 
-struct State {
+pub(super) struct State {
     table: Table,
     now: Instant,
+    /// How far a simulation has come. What is due by then may be left.
+    pub(super) until: Instant,
     /// The clock of the store, and how much of it passes in a second, in thousandths.
     clock: (Instant, u32),
     random: Rng,
     faults: StoreFaults,
     own_faults: BTreeMap<Arc<str>, StoreFaults>,
+    /// The nodes that a simulation has cut off.
+    pub(super) cut_off: BTreeSet<Box<str>>,
     /// By the time when they are due, then by number.
     due: BTreeMap<(Instant, u64), Due>,
     watches: BTreeMap<u64, Watch>,
@@ -59,7 +64,7 @@ struct State {
 /// Under way.
 enum Due {
     Op(Arc<str>, StoreOp, StoreReply, bool),
-    Answer(StoreReply, Result<StoreAnswer, StoreError>),
+    Answer(Answer),
 }
 
 struct Watch {
@@ -69,8 +74,20 @@ struct Watch {
     is_lost: bool,
 }
 
-/// To be answered without the lock.
-type Answers = Vec<(StoreReply, Result<StoreAnswer, StoreError>)>;
+/// To be given to a node without the lock.
+pub(super) struct Answer {
+    pub(super) to: Arc<str>,
+    reply: StoreReply,
+    answer: Result<StoreAnswer, StoreError>,
+}
+
+impl Answer {
+    pub(super) fn give(self) {
+        self.reply.answer(self.answer);
+    }
+}
+
+pub(super) type Answers = Vec<Answer>;
 
 impl TwinStore {
     /// A store without entries or faults, at time 0. All chance comes from the seed.
@@ -79,10 +96,12 @@ impl TwinStore {
         let state = State {
             table: Table::default(),
             now: Instant::from_nanos(0),
+            until: Instant::from_nanos(0),
             clock: (Instant::from_nanos(0), 1000),
             random: Rng::with_seed(seed),
             faults: StoreFaults::default(),
             own_faults: BTreeMap::new(),
+            cut_off: BTreeSet::new(),
             due: BTreeMap::new(),
             watches: BTreeMap::new(),
             number: 0,
@@ -143,9 +162,7 @@ impl TwinStore {
         loop {
             let mut answers = Answers::new();
             let is_over = lock(&self.state).step(end, &mut answers);
-            for (reply, answer) in answers {
-                reply.answer(answer);
-            }
+            answers.into_iter().for_each(Answer::give);
             if is_over {
                 return;
             }
@@ -166,7 +183,7 @@ impl TwinStore {
         RunningStore { store, thread }
     }
 
-    fn change(&self, change: impl FnOnce(&mut State)) {
+    pub(super) fn change(&self, change: impl FnOnce(&mut State)) {
         let mut state = lock(&self.state);
         change(&mut state);
         state.look_at_watches();
@@ -184,12 +201,29 @@ impl fmt::Debug for TwinStore {
 
 impl State {
     fn faults_of(&self, port: &str) -> StoreFaults {
-        self.own_faults.get(port).copied().unwrap_or(self.faults)
+        let mut faults = self.own_faults.get(port).copied().unwrap_or(self.faults);
+        faults.down |= self.cut_off.contains(port);
+        faults
+    }
+
+    /// In a simulation, chance is the simulation's: without faults the choice is the first.
+    fn chance(&mut self, what: &'static str, share: u32) -> bool {
+        share > 0
+            && match choose(what, 1000) {
+                Some(chosen) => 999 - chosen < share as usize,
+                None => self.random.u32(..1000) < share,
+            }
     }
 
     fn due(&mut self, slow: Duration, due: Due) {
-        let most = u64::try_from(slow.as_nanos()).unwrap_or(u64::MAX);
-        let late = Duration::from_nanos(self.random.u64(..=most));
+        let micros = usize::try_from(slow.as_micros()).unwrap_or(usize::MAX);
+        let late = match choose("store is slow by", micros.saturating_add(1)) {
+            Some(chosen) => Duration::from_micros(chosen as u64),
+            None => {
+                let most = u64::try_from(slow.as_nanos()).unwrap_or(u64::MAX);
+                Duration::from_nanos(self.random.u64(..=most))
+            }
+        };
         self.number += 1;
         self.due.insert((self.now + late, self.number), due);
     }
@@ -197,11 +231,14 @@ impl State {
     /// An operation leaves the node.
     fn send(&mut self, port: &Arc<str>, op: StoreOp, reply: StoreReply, answers: &mut Answers) {
         let faults = self.faults_of(port);
-        let is_lost = self.random.u32(..1000) < faults.lost;
+        let is_lost = self.chance("store's answer is lost", faults.lost);
+        let (to, unknown) = (Arc::clone(port), lost(&op));
         if faults.down {
-            answers.push((reply, Err(down())));
-        } else if is_lost && self.random.bool() {
-            answers.push((reply, Err(lost(&op))));
+            let answer = Err(down());
+            answers.push(Answer { to, reply, answer });
+        } else if is_lost && self.chance("operation is lost", 500) {
+            let answer = Err(unknown);
+            answers.push(Answer { to, reply, answer });
         } else if faults.slow.is_zero() {
             self.arrive(port, op, reply, is_lost, answers);
         } else {
@@ -212,26 +249,28 @@ impl State {
     /// An operation has come to the store.
     fn arrive(
         &mut self,
-        port: &str,
+        port: &Arc<str>,
         op: StoreOp,
         reply: StoreReply,
         is_lost: bool,
         answers: &mut Answers,
     ) {
         let faults = self.faults_of(port);
-        let unknown = lost(&op);
+        let (to, unknown) = (Arc::clone(port), lost(&op));
         if faults.down {
-            answers.push((reply, Err(unknown)));
+            let answer = Err(unknown);
+            answers.push(Answer { to, reply, answer });
             return;
         }
         let mut effects = Vec::new();
         let answer = self.table.apply(op, self.clock.0, &mut effects);
         self.tell(&effects);
         let answer = if is_lost { Err(unknown) } else { answer };
+        let answer = Answer { to, reply, answer };
         if faults.slow.is_zero() {
-            answers.push((reply, answer));
+            answers.push(answer);
         } else {
-            self.due(faults.slow, Due::Answer(reply, answer));
+            self.due(faults.slow, Due::Answer(answer));
         }
     }
 
@@ -263,8 +302,8 @@ impl State {
         self.watches = watches;
     }
 
-    /// Goes on to the next event, or to the end. True: nothing is left until then.
-    fn step(&mut self, end: Instant, answers: &mut Answers) -> bool {
+    /// When the next lease ends, or something under way comes.
+    pub(super) fn next(&self) -> Option<Instant> {
         let rate = u64::from(self.clock.1.max(1));
         let lease = self.table.next_end().map(|ends| {
             let left = ends.since(self.clock.0);
@@ -274,14 +313,25 @@ impl State {
             self.now + Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
         });
         let due = self.due.keys().next().map(|(at, _)| *at);
-        let next = lease.into_iter().chain(due).min().filter(|at| *at <= end);
-        let passed = next.unwrap_or(end).since(self.now);
+        lease.into_iter().chain(due).min()
+    }
+
+    /// Has the time pass, as far as nothing is due before.
+    pub(super) fn pass(&mut self, end: Instant) {
+        let end = self.next().map_or(end, |next| next.min(end));
+        let passed = end.since(self.now);
         self.now = self.now + passed;
         self.clock.0 = self.clock.0 + passed * self.clock.1 / 1000;
+    }
+
+    /// Goes on to the next event, or to the end. True: nothing is left until then.
+    pub(super) fn step(&mut self, end: Instant, answers: &mut Answers) -> bool {
+        let has_next = self.next().is_some_and(|at| at <= end);
+        self.pass(end);
         let mut effects = Vec::new();
         self.table.expire(self.clock.0, &mut effects);
         self.tell(&effects);
-        if next.is_none() {
+        if !has_next {
             return true;
         }
         if let Some(due) = self.due.first_entry().filter(|it| it.key().0 <= self.now) {
@@ -289,7 +339,7 @@ impl State {
                 Due::Op(port, op, reply, is_lost) => {
                     self.arrive(&port, op, reply, is_lost, answers);
                 }
-                Due::Answer(reply, answer) => answers.push((reply, answer)),
+                Due::Answer(answer) => answers.push(answer),
             }
         }
         false
@@ -331,9 +381,7 @@ impl Store for Port {
         state.send(&self.node, op, reply, &mut answers);
         drop(state);
         self.twin.changed.notify_all();
-        for (reply, answer) in answers {
-            reply.answer(answer);
-        }
+        answers.into_iter().for_each(Answer::give);
     }
 
     fn watch(&self, prefix: &str, watcher: StoreWatcher) -> StoreWatch {

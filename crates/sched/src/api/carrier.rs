@@ -57,4 +57,8 @@ pub enum Change<'a> {
     Healed(&'a str, &'a str),
     /// All from the first to the second machine takes at least this time from now on.
     Delayed(&'a str, &'a str, Duration),
+    /// The machine can't reach the store of its cluster from now on.
+    StoreDown(&'a str),
+    /// The machine reaches the store again.
+    StoreUp(&'a str),
 }
