@@ -1,5 +1,7 @@
-//! A lane at its receiver, where only the next frame is taken, and the credit of the data lane.
+//! A lane at its receiver, where only the next frame is taken; the owed acknowledgement; the credit
+//! of the data lane.
 
+use super::outgoing::APART;
 use crate::wire::MAX_FRAME;
 use ganger_proc_api::Instant;
 use std::time::Duration;
@@ -61,6 +63,47 @@ impl Incoming {
             self.nacked = Some((self.next, now));
         }
         is_due
+    }
+}
+
+/// How long an acknowledgement waits for a frame of messages that takes it along. Less than half of
+/// the shortest time-out.
+const DELAY: Duration = Duration::from_millis(1);
+
+/// The acknowledgement that the peer must get. An answer takes the acknowledgement of its question
+/// along: so a question and its answer are two frames, not four.
+///
+/// No sender waits for the delay: a sender has up to [`APART`](super::outgoing::APART) small frames
+/// in flight, and the last of so many is acknowledged at once, as is a long frame.
+#[derive(Debug, Default)]
+pub(super) struct Owed {
+    at: Option<Instant>,
+    frames: usize,
+}
+
+impl Owed {
+    /// The acknowledgement leaves with the next frame, and at once if there is none.
+    pub(super) fn now(&mut self) {
+        self.at = Some(Instant::from_nanos(0));
+    }
+
+    /// A frame has come.
+    pub(super) fn frame(&mut self, is_long: bool, now: Instant) {
+        self.frames += 1;
+        if is_long || self.frames >= APART {
+            self.now();
+        } else {
+            self.at.get_or_insert(now + DELAY);
+        }
+    }
+
+    /// When the acknowledgement leaves by itself. Time 0: at once.
+    pub(super) fn at(&self) -> Option<Instant> {
+        self.at
+    }
+
+    pub(super) fn said(&mut self) {
+        *self = Self::default();
     }
 }
 

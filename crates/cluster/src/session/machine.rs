@@ -165,7 +165,7 @@ impl Session {
                 };
                 let taken = up
                     .heard(acks, [false; 2], now)
-                    .and_then(|()| up.take(lane, seq, &messages));
+                    .and_then(|()| up.take((lane, seq), &messages, &self.settings, now));
                 let session = up.half;
                 match taken {
                     Ok(true) => self.events.push_back(Event::Received {

@@ -25,6 +25,9 @@ use std::time::Duration;
 /// A frame with less room than this counts as full.
 const CRUMB: usize = 64;
 
+/// So many frames may be in flight, full or not.
+pub(super) const APART: usize = 2;
+
 /// A sent frame.
 #[derive(Debug)]
 struct Sent {
@@ -136,7 +139,9 @@ impl Outgoing {
         };
         let cost = front.cost();
         let is_full = self.queue.len() > 1 || front.len() + CRUMB > settings.frame;
-        let in_window = self.ring.is_empty() || is_full && self.unacked + cost <= settings.window;
+        let may_follow = is_full || self.ring.len() < APART;
+        let in_window =
+            self.ring.is_empty() || may_follow && self.unacked + cost <= settings.window;
         in_window && self.ring.len() < self.burst && self.has_credit(cost)
     }
 

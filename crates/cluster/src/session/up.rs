@@ -2,7 +2,7 @@
 
 use super::event::End;
 use super::identity::Identity;
-use super::incoming::{Credit, Incoming, Taken};
+use super::incoming::{Credit, Incoming, Owed, Taken};
 use super::outgoing::Outgoing;
 use super::probe::{Gone, Probes};
 use super::round_trip::RoundTrip;
@@ -91,7 +91,7 @@ pub(super) struct Up {
     /// When the peer was last heard, and when this side last spoke.
     heard_at: Instant,
     spoke_at: Instant,
-    owes_ack: bool,
+    owed: Owed,
     /// The number of a probe to be answered.
     asked: Option<u64>,
     pub(super) probes: Probes,
@@ -106,6 +106,8 @@ impl Up {
         for lane in &mut out {
             lane.open(credit, now);
         }
+        let mut owed = Owed::default();
+        owed.now();
         Some(Self {
             half: opening.half,
             peer,
@@ -115,7 +117,7 @@ impl Up {
             round_trip: RoundTrip::default(),
             heard_at: now,
             spoke_at: now,
-            owes_ack: true,
+            owed,
             asked: None,
             probes: Probes::default(),
         })
@@ -132,7 +134,7 @@ impl Up {
     }
 
     pub(super) fn owe_ack(&mut self) {
-        self.owes_ack = true;
+        self.owed.now();
     }
 
     pub(super) fn acks(&self) -> Acks {
@@ -161,10 +163,20 @@ impl Up {
     }
 
     /// Returns whether the messages are the next of their lane. An error: the session must end.
-    pub(super) fn take(&mut self, lane: Lane, seq: u64, messages: &Messages) -> Result<bool, End> {
+    pub(super) fn take(
+        &mut self,
+        (lane, seq): (Lane, u64),
+        messages: &Messages,
+        settings: &Settings,
+        now: Instant,
+    ) -> Result<bool, End> {
         let taken = self.incoming[lane.index()].take(seq);
-        // A repeated frame means a peer without the acknowledgement.
-        self.owes_ack |= taken != Taken::Gap;
+        match taken {
+            Taken::Next => self.owed.frame(messages.cost() > settings.frame / 2, now),
+            // A peer without the acknowledgement.
+            Taken::Again => self.owed.now(),
+            Taken::Gap => {}
+        }
         let is_next = taken == Taken::Next;
         let has_credit = lane == Lane::Control || !is_next || self.credit.take(messages.cost());
         has_credit.then_some(is_next).ok_or(End::Violation)
@@ -234,7 +246,7 @@ impl Up {
 
     fn said_acks(&mut self, now: Instant) {
         self.spoke_at = now;
-        self.owes_ack = false;
+        self.owed.said();
         self.credit.said();
     }
 
@@ -247,7 +259,7 @@ impl Up {
             Some(_) => None,
         };
         let nack = Lane::ALL.map(|lane| self.incoming[lane.index()].nack(round_trip, now));
-        let is_due = self.owes_ack
+        let is_due = self.owed.at().is_some_and(|at| now >= at)
             || self.credit.is_owed()
             || nack.contains(&true)
             || probe.or(answer).is_some()
@@ -265,7 +277,7 @@ impl Up {
 
     /// Whether a frame may leave now.
     fn is_ready(&self, settings: &Settings) -> bool {
-        self.owes_ack
+        self.owed.at() == Some(Instant::from_nanos(0))
             || self.asked.is_some()
             || self.credit.is_owed()
             || self.out.iter().any(|lane| lane.is_ready(settings))
@@ -292,6 +304,7 @@ impl Up {
         let timers = [
             Some(self.heard_at + settings.dead),
             Some(self.spoke_at + settings.heartbeat),
+            self.owed.at(),
             control.deadline(timeout, settings),
             data.deadline(timeout, settings),
             control_in.nack_at(round_trip),

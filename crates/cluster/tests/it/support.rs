@@ -179,7 +179,7 @@ impl Pair {
     }
 
     /// Takes the events.
-    fn look(&mut self) {
+    pub(crate) fn look(&mut self) {
         let sides = [(&mut self.a, &mut self.at_a), (&mut self.b, &mut self.at_b)];
         for (side, events) in sides {
             while let Some(event) = side.poll_event() {

@@ -169,7 +169,7 @@ fn a_peer_that_acknowledges_what_was_not_sent_ends_the_session() {
     let mut pair = Pair::up(&Settings::default());
     pair.say(From::A, Lane::Data, 1, 0).unwrap();
     let mut ack = None;
-    pair.run_with(1, |from, frame| {
+    pair.run_with(2, |from, frame| {
         if from == From::B {
             ack = Some(frame.clone());
         }

@@ -149,7 +149,7 @@ fn messages_for_a_peer_that_is_not_there_come_back() {
 fn a_side_that_leaves_says_so() {
     let mut pair = Pair::up(&Settings::default());
     pair.say(From::A, Lane::Data, 1, 0).unwrap();
-    pair.run(1);
+    pair.run(2);
     assert!(pair.a.is_flushed());
     let now = pair.now();
     pair.a.close(now);

@@ -3,6 +3,8 @@
 use crate::support::{From, Pair, ends, heard, ms};
 use bytes::Bytes;
 use ganger_cluster::{Event, Frame, Lane, Settings};
+use proptest::prelude::*;
+use std::collections::VecDeque;
 
 fn is_data(frame: &Bytes) -> bool {
     matches!(Frame::parse(frame), Ok(Frame::Data { .. }))
@@ -129,24 +131,118 @@ fn control_overtakes_data_and_each_lane_is_in_order() {
 }
 
 #[test]
-fn small_messages_share_a_frame_while_another_is_under_way() {
+fn small_messages_share_a_frame_while_two_others_are_under_way() {
     let mut pair = Pair::up(&Settings::default());
-    let mut frames = 0;
-    pair.say(From::A, Lane::Data, 0, 0).unwrap();
-    // The first leaves alone and at once.
-    let first = pair.a.poll_frame(pair.now()).unwrap();
-    for number in 1..100 {
+    let now = pair.now();
+    // The first two leave alone and at once.
+    let mut sent = Vec::new();
+    for number in 0..2 {
+        pair.say(From::A, Lane::Data, number, 0).unwrap();
+        sent.push(pair.a.poll_frame(now).unwrap());
+    }
+    for number in 2..100 {
         pair.say(From::A, Lane::Data, number, 0).unwrap();
     }
-    assert_eq!(pair.a.poll_frame(pair.now()), None);
-    let now = pair.now();
-    pair.b.handle(&first.frame, now);
-    pair.run_with(3, |_, frame| {
+    assert_eq!(pair.a.poll_frame(now), None);
+    for sent in sent {
+        pair.b.handle(&sent.frame, now);
+    }
+    let mut frames = 0;
+    pair.run_with(1, |_, frame| {
         frames += u32::from(is_data(frame));
         true
     });
     assert!(heard(&pair.at_b).into_iter().eq(0..100));
     assert_eq!(frames, 1);
+}
+
+#[test]
+fn an_answer_takes_the_acknowledgement_of_its_question_along() {
+    let mut pair = Pair::up(&Settings::default());
+    let now = pair.now();
+    for number in 0..10 {
+        pair.say(From::A, Lane::Data, number, 64).unwrap();
+        let question = pair.a.poll_frame(now).unwrap();
+        pair.b.handle(&question.frame, now);
+        assert_eq!(
+            pair.b.poll_frame(now),
+            None,
+            "an acknowledgement of its own"
+        );
+        // By the other lane, as answers of functions are.
+        pair.say(From::B, Lane::Control, number, 64).unwrap();
+        let answer = pair.b.poll_frame(now).unwrap();
+        pair.a.handle(&answer.frame, now);
+        assert!(pair.a.is_flushed());
+        assert_eq!(
+            pair.a.poll_frame(now),
+            None,
+            "an acknowledgement of its own"
+        );
+    }
+    assert!(!pair.b.is_flushed());
+    let deadline = pair.a.deadline().unwrap();
+    assert!(deadline <= now + ms(1), "{deadline:?}");
+    let last = pair.a.poll_frame(deadline).unwrap();
+    assert!(!is_data(&last.frame));
+    pair.b.handle(&last.frame, deadline);
+    assert!(pair.b.is_flushed());
+}
+
+#[test]
+fn a_long_frame_is_acknowledged_at_once() {
+    let mut pair = Pair::up(&Settings::default());
+    let now = pair.now();
+    pair.say(From::A, Lane::Data, 7, 40_000).unwrap();
+    let long = pair.a.poll_frame(now).unwrap();
+    pair.b.handle(&long.frame, now);
+    let ack = pair.b.poll_frame(now).unwrap();
+    pair.a.handle(&ack.frame, now);
+    assert!(pair.a.is_flushed());
+}
+
+proptest! {
+    /// Whatever the sizes and the order of sends, polls and arrivals: without loss all messages
+    /// arrive while the clock stands still.
+    #[test]
+    fn no_sender_waits_for_a_delayed_acknowledgement(
+        acts in proptest::collection::vec((0_u8..3, 0_usize..4, any::<bool>()), 1..200),
+    ) {
+        let mut pair = Pair::up(&Settings::default());
+        let mut way: [VecDeque<Bytes>; 2] = Default::default();
+        let mut said = [0_u64; 2];
+        let now = pair.now();
+        // Last, all that is left to do.
+        let all = (0..1_000).flat_map(|_| {
+            [(1, 0, true), (2, 0, true), (1, 0, false), (2, 0, false)]
+        });
+        for (act, size, is_a) in acts.into_iter().chain(all) {
+            let side = usize::from(!is_a);
+            match act {
+                0 => {
+                    let zeros = [0, 64, 20_000, 40_000][size];
+                    let from = [From::A, From::B][side];
+                    let lane = [Lane::Data, Lane::Control][size % 2];
+                    pair.say(from, lane, said[side], zeros).unwrap();
+                    said[side] += 1;
+                }
+                1 => {
+                    let from = [&mut pair.a, &mut pair.b];
+                    let sent = from.into_iter().nth(side).unwrap().poll_frame(now);
+                    way[side].extend(sent.map(|it| it.frame));
+                }
+                _ => {
+                    let to = [&mut pair.b, &mut pair.a];
+                    if let Some(frame) = way[side].pop_front() {
+                        to.into_iter().nth(side).unwrap().handle(&frame, now);
+                    }
+                    pair.look();
+                }
+            }
+        }
+        let heard = [&pair.at_b, &pair.at_a].map(|it| heard(it).len() as u64);
+        prop_assert_eq!(heard, said);
+    }
 }
 
 // pins: B3
