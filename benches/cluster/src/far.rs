@@ -1,6 +1,7 @@
 //! The processes of the second program: a boss, which starts receivers and ends them.
 
 use crate::tally::Tally;
+use ganger::cluster::Cluster;
 use ganger::prelude::*;
 
 /// The boss's name.
@@ -9,9 +10,27 @@ pub(crate) const BOSS: &str = "boss";
 /// How many PIDs a message has.
 pub(crate) const PIDS: u64 = 1_000;
 
-/// Gets numbers, starts as many receivers, and answers with their PIDs. At 0 ends all.
-pub(crate) fn boss(scheduler: Handle) -> impl Process {
+/// The group of the members.
+pub(crate) const GROUP: &str = "members";
+
+/// With this bit, a number is how many members the boss starts.
+pub(crate) const MEMBERS: u64 = 1 << 40;
+
+/// The word of a member to its boss.
+const GOT: u64 = u64::MAX;
+
+/// The members of a boss.
+struct Members {
+    asker: Pid,
+    count: u64,
+    got: u64,
+}
+
+/// Gets numbers, starts as many receivers, and answers with their PIDs. At 0 ends all. Starts members
+/// too, and then tells the asker each time when all have got a message.
+pub(crate) fn boss(scheduler: Handle, cluster: Cluster) -> impl Process {
     let mut all = Vec::new();
+    let mut members: Option<Members> = None;
     process_fn(move |ctx, events, _| {
         for event in events {
             let Event::Message(message) = event else {
@@ -19,6 +38,25 @@ pub(crate) fn boss(scheduler: Handle) -> impl Process {
             };
             let from = message.source.ok_or("nothing to answer to")?;
             let mut left = message.take::<u64>()?;
+            if left == GOT {
+                let members = members.as_mut().ok_or("there are no members")?;
+                members.got += 1;
+                if members.got.is_multiple_of(members.count) {
+                    let times = vec![members.got / members.count];
+                    ctx.send(members.asker, "got", Payload::any(times))?;
+                }
+                continue;
+            }
+            if left & MEMBERS != 0 {
+                let (asker, count) = (from, left ^ MEMBERS);
+                let group = cluster.groups(GROUP).group(GROUP);
+                for _ in 0..count {
+                    group.join(&scheduler.spawn(member(ctx.pid()))?)?;
+                }
+                let got = 0;
+                members = Some(Members { asker, count, got });
+                continue;
+            }
             if left == 0 {
                 for pid in all.drain(..) {
                     scheduler.terminate(pid)?;
@@ -34,6 +72,18 @@ pub(crate) fn boss(scheduler: Handle) -> impl Process {
             }
         }
         Ok(())
+    })
+}
+
+/// Gets blocks in their order, and tells the boss.
+fn member(boss: Pid) -> impl Actor<Message = Vec<u8>> {
+    let mut tally = Tally::default();
+    actor_fn(move |ctx, block: Vec<u8>, _| {
+        tally.note(&block);
+        if !tally.is_right() {
+            return Err("another block was due".into());
+        }
+        Ok(ctx.send(boss, "got", GOT)?)
     })
 }
 

@@ -5,7 +5,7 @@
 mod issue;
 
 use crate::far;
-use ganger::cluster::{Cluster, Engine, Registrar};
+use ganger::cluster::{Cluster, Engine, Registrar, Store};
 use ganger::net::Net;
 use ganger::{BoxError, NodeName, Pid, Scheduler};
 use ganger_bench_options::job::Job;
@@ -14,6 +14,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::io::Read;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
@@ -34,6 +35,19 @@ pub trait Carrier: Copy {
     /// # Errors
     /// It does not run.
     fn seed(self, engine: &Self::Engine) -> Result<String, BoxError>;
+
+    /// Whether it has TLS here.
+    fn has_tls(self) -> bool {
+        true
+    }
+
+    /// The store of the engine. Without one, the second node has a registrar where names are taken.
+    ///
+    /// # Errors
+    /// There is no store where one is meant to be.
+    fn store(self, _engine: &Self::Engine) -> Result<Option<Arc<dyn Store>>, BoxError> {
+        Ok(None)
+    }
 }
 
 /// A node of a run.
@@ -189,14 +203,24 @@ impl Nodes {
 
     /// The process of the second node that starts others.
     pub(crate) fn boss(&self) -> Result<Pid, BoxError> {
+        self.boss_of(OTHERS[0])
+    }
+
+    /// The same processes of all other nodes.
+    pub(crate) fn bosses(&self) -> Result<Vec<Pid>, BoxError> {
+        let nodes = OTHERS[..self.others.len()].iter();
+        nodes.map(|node| self.boss_of(node)).collect()
+    }
+
+    fn boss_of(&self, node: &str) -> Result<Pid, BoxError> {
         let begin = Instant::now();
         while begin.elapsed() < PATIENCE {
-            let boss = self.cluster.whereis(NodeName::new(OTHERS[0])?, far::BOSS);
+            let boss = self.cluster.whereis(NodeName::new(node)?, far::BOSS);
             if let Some(boss) = boss.wait_timeout(PATIENCE)? {
                 return Ok(boss);
             }
         }
-        Err("the second node has no boss".into())
+        Err(format!("{node} has no boss").into())
     }
 
     /// The program of the second node.
@@ -218,10 +242,11 @@ fn join<C: Carrier>(
     let engine = carrier.engine(place);
     let mut builder = Cluster::builder();
     if let Some(file) = &place.registrar {
-        builder = builder.store(match place.seed {
-            None => Registrar::at(OTHERS[0]),
-            Some(_) => Registrar::file(file),
-        });
+        builder = match (carrier.store(&engine)?, &place.seed) {
+            (Some(store), _) => builder.store(store),
+            (None, None) => builder.store(Registrar::at(OTHERS[0])),
+            (None, Some(_)) => builder.store(Registrar::file(file)),
+        };
     }
     let cluster = builder
         .cookie(&place.secret)
@@ -235,8 +260,8 @@ fn join<C: Carrier>(
 
 /// Runs the processes of another node until the standard input ends.
 pub(crate) fn serve<C: Carrier>(job: &Job, carrier: C, place: &Place) -> Result<(), BoxError> {
-    let (scheduler, _cluster, _engine) = join(job, carrier, place)?;
-    let boss = far::boss(scheduler.handle());
+    let (scheduler, cluster, _engine) = join(job, carrier, place)?;
+    let boss = far::boss(scheduler.handle(), cluster.clone());
     let _boss = scheduler.named(far::BOSS).spawn(boss)?;
     std::io::stdin().read_to_end(&mut Vec::new())?;
     Ok(())

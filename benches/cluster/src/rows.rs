@@ -1,7 +1,7 @@
 //! What the first program does and measures, row by row.
 
 use crate::Measured;
-use crate::far::PIDS;
+use crate::far::{GROUP, MEMBERS, PIDS};
 use crate::pair::{Carrier, How, Nodes, PATIENCE};
 use crate::tally::{LAST, block, now, percentiles};
 use ganger::cluster::NameLost;
@@ -24,6 +24,9 @@ const WARM_UP: u64 = 20;
 
 /// How many pairs X4 has.
 const PAIRS: u64 = 100;
+
+/// How many members the group of X5 has, at all other nodes.
+const MEMBERS_IN_ALL: usize = 1_000;
 
 /// How often the sender of X6 sends what is due.
 const PACE: Duration = Duration::from_micros(100);
@@ -61,7 +64,9 @@ pub(crate) fn run<C: Carrier>(job: &Job, carrier: C) -> Measured {
     match job.id {
         Id::X1 => {
             let mut all = trips(plain)?;
-            all.extend(named(trips(over_tls)?, ["p50, TLS", "p99, TLS"]));
+            if carrier.has_tls() {
+                all.extend(named(trips(over_tls)?, ["p50, TLS", "p99, TLS"]));
+            }
             let own = named(
                 trips(has_sockets)?,
                 ["p50, own sockets", "p99, own sockets"],
@@ -72,10 +77,13 @@ pub(crate) fn run<C: Carrier>(job: &Job, carrier: C) -> Measured {
         Id::X2 => stream(plain, SMALL, 1),
         Id::X3 => {
             let mut all = stream(plain, LARGE, 1)?;
-            all.extend(named(stream(over_tls, LARGE, 1)?, ["time, TLS"]));
+            if carrier.has_tls() {
+                all.extend(named(stream(over_tls, LARGE, 1)?, ["time, TLS"]));
+            }
             Ok(all)
         }
         Id::X4 => stream(plain, SMALL, PAIRS),
+        Id::X5 => start(plain, 2)?.broadcasts(job.elements()),
         Id::X6 => start(plain, 1)?.one_way(job.elements()),
         Id::X7 => start(plain, 1)?.stopped(Duration::from_millis(job.elements())),
         Id::X8 => start(plain, 1)?.monitors(job.elements()),
@@ -271,6 +279,45 @@ impl Nodes {
             .spawn(async move |cx: Cx<Vec<u64>>| Ok(Payload::any(account(&cx, to).await?)))?;
         let account = asks.wait().take::<Vec<u64>>()?;
         Ok(account.try_into().map_err(|_| "it is no account")?)
+    }
+
+    /// X5: the time of a broadcast, until each other node has told that all of its members have got
+    /// it; and the frames for each node.
+    fn broadcasts(&self, count: u64) -> Measured {
+        let bosses = self.bosses()?;
+        let (nodes, each) = (bosses.len(), MEMBERS_IN_ALL / bosses.len());
+        let group = self.cluster.groups(GROUP).group(GROUP);
+        let cluster = self.cluster.clone();
+        let frames = move || -> u64 {
+            let peers = cluster.peers();
+            peers.iter().map(|peer| peer.session.frames[1]).sum()
+        };
+        let sender = self.scheduler.spawn(async move |cx: Cx<Vec<u64>>| {
+            for boss in bosses {
+                cx.send(boss, MEMBERS | each as u64)?;
+            }
+            while group.members().len() < MEMBERS_IN_ALL {
+                cx.sleep(Duration::from_millis(1)).await?;
+            }
+            let before = frames();
+            let begin = Instant::now();
+            for number in 0..count {
+                let delivered = group.broadcast(&block(number, 0, SMALL));
+                if delivered.taken != MEMBERS_IN_ALL {
+                    return Err(format!("{delivered:?}").into());
+                }
+                for _ in 0..nodes {
+                    cx.timeout(PATIENCE, cx.recv()).await?.ok_or("cancelled")?;
+                }
+            }
+            let time = begin.elapsed();
+            Ok(Payload::any((time, frames() - before)))
+        })?;
+        let (time, frames) = sender.wait().take::<(Duration, u64)>()?;
+        Ok(vec![
+            ("time", time.as_nanos() as f64 / 1e3 / count as f64),
+            ("frames", frames as f64 / (count * nodes as u64) as f64),
+        ])
     }
 
     fn one_way(&self, count: u64) -> Measured {

@@ -52,6 +52,11 @@ impl Tally {
         None
     }
 
+    /// Whether all so far have come in their order.
+    pub(crate) fn is_right(&self) -> bool {
+        !self.is_wrong
+    }
+
     fn account(mut self) -> [u64; 3] {
         let [p50, p99] = percentiles(&mut self.late);
         [if self.is_wrong { 0 } else { self.count }, p50, p99]

@@ -63,6 +63,21 @@ pub(super) const PAIRS: Spec = Spec {
     ..SMALL
 };
 
+pub(super) const BROADCAST: Spec = Spec {
+    id: Id::X5,
+    name: "far_broadcast",
+    what: "A process broadcasts 64 bytes to a group with 500 members at each of 2 other programs, \
+           until all have them; and the frames for each program",
+    of: "broadcasts",
+    full: 1_000,
+    quick: 20,
+    peers: ALONE,
+    metrics: &[
+        metric("time", "us"),
+        metric("frames", "frames").to(&[Just(1.0)]),
+    ],
+};
+
 pub(super) const ONE_WAY: Spec = Spec {
     id: Id::X6,
     name: "far_one_way",

@@ -549,6 +549,7 @@ pub(super) const SPECS: &[Spec] = &[
     cluster::SMALL,
     cluster::LARGE,
     cluster::PAIRS,
+    cluster::BROADCAST,
     cluster::ONE_WAY,
     cluster::STOPPED,
     cluster::MONITORS,

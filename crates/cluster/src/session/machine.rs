@@ -55,7 +55,9 @@ pub struct Session {
     peer: NodeId,
     settings: Settings,
     halves: Arc<Halves>,
-    /// Of ended sessions: see [`Stats::resent`].
+    /// Of ended sessions: see [`Stats::frames`].
+    frames: [u64; 2],
+    /// The same: see [`Stats::resent`].
     resent: [u64; 2],
     /// The newest half of the peer. Older halves are ignored.
     newest: Option<Half>,
@@ -77,6 +79,7 @@ impl Session {
             peer,
             settings: settings.in_range(),
             halves,
+            frames: [0; 2],
             resent: [0; 2],
             newest: None,
             left: None,
@@ -352,8 +355,9 @@ impl Session {
         };
         let has_messages = out.iter().any(Outgoing::has_messages);
         let mut undelivered = Undelivered::default();
-        for (lane, resent) in out.into_iter().zip(&mut self.resent) {
-            *resent += lane.resent();
+        for (place, lane) in out.into_iter().enumerate() {
+            self.frames[place] += lane.frames();
+            self.resent[place] += lane.resent();
             lane.give_up(&mut undelivered);
         }
         if was_up || has_messages {
@@ -578,13 +582,17 @@ impl Session {
         };
         let of =
             |figure: fn(&Outgoing) -> usize| lanes.map_or([0; 2], |it| it.each_ref().map(figure));
+        let in_all = |figure: fn(&Outgoing) -> u64, before: [u64; 2]| {
+            [0, 1].map(|lane| before[lane] + lanes.map_or(0, |it| figure(&it[lane])))
+        };
         Stats {
             state,
             session: self.session(),
             round_trip,
             queued: of(Outgoing::queued),
             unacknowledged: of(Outgoing::unacked),
-            resent: [0, 1].map(|lane| self.resent[lane] + lanes.map_or(0, |it| it[lane].resent())),
+            frames: in_all(Outgoing::frames, self.frames),
+            resent: in_all(Outgoing::resent, self.resent),
         }
     }
 }

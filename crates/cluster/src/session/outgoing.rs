@@ -307,6 +307,10 @@ impl Outgoing {
         self.unacked
     }
 
+    pub(super) fn frames(&self) -> u64 {
+        self.acked + self.ring.len() as u64
+    }
+
     pub(super) fn resent(&self) -> u64 {
         self.resent
     }

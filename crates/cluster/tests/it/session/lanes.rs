@@ -81,6 +81,7 @@ fn a_lost_last_frame_comes_again_after_the_time_out() {
     });
     assert_eq!(heard(&pair.at_b), [7]);
     assert_eq!(pair.a.stats().resent, [0, 2]);
+    assert_eq!(pair.a.stats().frames, [0, 1]);
     assert!(ends(&pair.at_a).is_empty());
 }
 
