@@ -26,8 +26,8 @@ struct Members {
     got: u64,
 }
 
-/// Gets numbers, starts as many receivers, and answers with their PIDs. At 0 ends all. Starts members
-/// too, and then tells the asker each time when all have got a message.
+/// Gets numbers, starts as many receivers, and answers with their PIDs. At 0 ends all. Starts
+/// members too, and then tells the asker each time when all have got a message.
 pub(crate) fn boss(scheduler: Handle, cluster: Cluster) -> impl Process {
     let mut all = Vec::new();
     let mut members: Option<Members> = None;
