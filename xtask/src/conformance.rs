@@ -222,6 +222,12 @@ fn counts(texts: &Texts) -> Result<Counts, Failure> {
     Ok(counts)
 }
 
+/// The name of a test; and a macro that makes tests counts as a test.
+fn name_of(line: &str) -> Option<&str> {
+    let makes = line.strip_prefix("ganger_cluster::");
+    line.strip_prefix("fn ").or(makes)
+}
+
 /// The tests that name cases.
 fn tests(text: &str) -> Vec<(Vec<u32>, &str)> {
     let mut tests = Vec::new();
@@ -229,7 +235,7 @@ fn tests(text: &str) -> Vec<(Vec<u32>, &str)> {
     for line in text.lines().map(str::trim) {
         if let Some(list) = line.strip_prefix("// case: ") {
             numbers.extend(list.split(", ").filter_map(|it| it.parse::<u32>().ok()));
-        } else if let Some(name) = line.strip_prefix("fn ")
+        } else if let Some(name) = name_of(line)
             && !numbers.is_empty()
         {
             let name = name.split(['(', '<']).next().unwrap_or_default();
@@ -304,7 +310,7 @@ pub fn third<H: Harness>() {\n    if !harness.cut() {\n        return;\n    }\n}
         );
         add(
             "crates/cluster-direct/tests/it/tls.rs",
-            "// case: 9\n#[test]\nfn own() {\n",
+            "// case: 9\nganger_cluster::strong_cases!(super::Named);\n",
         );
         texts
     }

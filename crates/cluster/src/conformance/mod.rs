@@ -463,6 +463,7 @@ macro_rules! cases {
             $crate::conformance::a_question_over_a_lost_connection_says_so::<$harness>();
         }
         // pins: C6, C7
+        // case: 44
         #[test]
         fn a_question_asked_twice_is_done_once() {
             $crate::conformance::a_question_asked_twice_is_done_once::<$harness>();

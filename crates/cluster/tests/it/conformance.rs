@@ -17,9 +17,11 @@ mod registrar_store {
 }
 
 mod strong_names_over_a_twin {
+    // case: 37
     ganger_cluster::strong_cases!(ganger_cluster::conformance::TwinStrong);
 }
 
 mod strong_names_over_a_registrar {
+    // case: 37
     ganger_cluster::strong_cases!(ganger_cluster::conformance::Registrars);
 }

@@ -19,6 +19,7 @@ mod alone {
 }
 
 mod names {
+    // case: 37
     ganger_cluster::strong_cases!(super::Named);
 }
 
