@@ -1,6 +1,9 @@
 //! A chat between terminals of a machine: a name in each.
 //!
 //! `cargo run -p ganger --release --features cluster --example chat -- alpha`
+//!
+//! Over NATS, with `ganger-cluster-nats`: `Cluster::builder().engine(Nats::new("nats://…"))` and
+//! `.join(&scheduler)` in the place of `join_local`.
 
 use ganger::BoxError;
 use ganger::cluster::NodeChange;

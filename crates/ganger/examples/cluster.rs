@@ -1,6 +1,8 @@
 //! Two programs as a cluster. The second is started by the first, killed, and started again.
 //!
 //! `cargo run -p ganger --release --features cluster --example cluster`
+//!
+//! Over NATS, with `ganger-cluster-nats`: `Nats::new("nats://…")` in the place of `Direct`.
 
 use ganger::cluster::{Cluster, NodeChange};
 use ganger::direct::Direct;

@@ -32,7 +32,8 @@ struct Node {
 impl Node {
     fn join(url: &str, name: &str, dead: Duration) -> Self {
         let scheduler = scheduler(name).start().unwrap();
-        let engine = Arc::new(Nats::new(url));
+        // No hint of a pause that is shorter than `dead`.
+        let engine = Arc::new(Nats::new(url).beacon(dead / 3));
         let mut settings = Settings::default();
         settings.dead = dead;
         let cluster = Cluster::builder()
