@@ -2,6 +2,7 @@
 
 use ganger_sync::sync::{Mutex, lock};
 use ganger_sync::wake_all;
+use std::collections::BTreeMap;
 use std::future::poll_fn;
 use std::task::{Poll, Waker};
 
@@ -12,7 +13,23 @@ pub(crate) struct Signal(Mutex<State>);
 #[derive(Debug, Default)]
 struct State {
     is_set: bool,
-    waiters: Vec<Waker>,
+    waits: u64,
+    /// By the numbers of their waits.
+    waiters: BTreeMap<u64, Waker>,
+}
+
+/// The place of a wait, which the wait leaves at its end.
+struct Wait<'a> {
+    signal: &'a Signal,
+    number: u64,
+}
+
+impl Drop for Wait<'_> {
+    fn drop(&mut self) {
+        let waker = lock(&self.signal.0).waiters.remove(&self.number);
+        // Without the lock.
+        drop(waker);
+    }
 }
 
 impl Signal {
@@ -22,7 +39,7 @@ impl Signal {
         state.is_set = true;
         let waiters = std::mem::take(&mut state.waiters);
         drop(state);
-        wake_all(waiters);
+        wake_all(waiters.into_values().collect());
     }
 
     /// Waits until the flag is set, and clears it.
@@ -35,19 +52,53 @@ impl Signal {
         self.wait_and(|_| ()).await;
     }
 
+    fn place(&self) -> Wait<'_> {
+        let mut state = lock(&self.0);
+        state.waits += 1;
+        Wait {
+            signal: self,
+            number: state.waits,
+        }
+    }
+
     async fn wait_and(&self, then: impl Fn(&mut bool)) {
+        let place = self.place();
         poll_fn(|context| {
             let mut state = lock(&self.0);
             if state.is_set {
                 then(&mut state.is_set);
                 return Poll::Ready(());
             }
-            let waker = context.waker();
-            if !state.waiters.iter().any(|it| it.will_wake(waker)) {
-                state.waiters.push(waker.clone());
-            }
+            let before = state.waiters.insert(place.number, context.waker().clone());
+            drop(state);
+            // Without the lock.
+            drop(before);
             Poll::Pending
         })
         .await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::pin::pin;
+    use std::task::Context;
+
+    /// Dials come and go while the signal of the stop is never set.
+    #[test]
+    fn a_wait_that_is_dropped_leaves_nothing() {
+        let signal = Signal::default();
+        let mut context = Context::from_waker(Waker::noop());
+        for _ in 0..10 {
+            let wait = pin!(signal.wait());
+            assert!(wait.poll(&mut context).is_pending());
+        }
+        let mut last = Box::pin(signal.wait());
+        assert!(last.as_mut().poll(&mut context).is_pending());
+        assert_eq!(lock(&signal.0).waiters.len(), 1);
+        signal.set();
+        assert!(last.as_mut().poll(&mut context).is_ready());
+        assert!(lock(&signal.0).waiters.is_empty());
     }
 }

@@ -25,7 +25,8 @@ const MOST: usize = 1024;
 const PAUSES: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(5)];
 /// A connection that has lived for so long was no failure.
 const STEADY: Duration = Duration::from_secs(5);
-/// The most dials under way.
+/// The most dials under way to addresses of hearsay, and to others. So a peer that says addresses
+/// where no node is keeps no known node waiting.
 const MOST_DIALS: usize = 32;
 /// How long the higher name waits for the lower.
 const COURTESY: Duration = Duration::from_secs(1);
@@ -134,6 +135,18 @@ impl Book {
         self.entries.insert(address, entry);
     }
 
+    /// A node has come, which says that it is here, by a connection with that address. Another node
+    /// may be at other seeds where it was before.
+    pub(crate) fn came(&mut self, name: &NodeId, here: Option<SocketAddr>, seen: SocketAddr) {
+        for (address, entry) in &mut self.entries {
+            let is_before = Some(*address) != here && *address != seen;
+            if is_before && entry.origin == Origin::Seed && entry.name.as_ref() == Some(name) {
+                entry.name = None;
+                entry.is_met = false;
+            }
+        }
+    }
+
     /// Forgets the address with the most failures, hearsay first. Seeds stay.
     fn make_room(&mut self, origin: Origin) -> bool {
         if origin == Origin::Hearsay {
@@ -156,13 +169,19 @@ impl Book {
         now: Instant,
         is_peer: impl Fn(&NodeId) -> bool,
     ) -> Vec<SocketAddr> {
-        let free = MOST_DIALS.saturating_sub(self.under_way());
+        let mut free = self.free();
         let wanted = self.entries.iter().filter(|(_, entry)| entry.due <= now);
         let wanted = wanted.filter(|(_, entry)| entry.is_wanted(&is_peer));
-        let mut due: Vec<_> = wanted.map(|(address, it)| (it.due, *address)).collect();
+        let mut due: Vec<_> = wanted
+            .map(|(address, it)| (it.due, *address, it.pool()))
+            .collect();
         due.sort_unstable();
-        due.truncate(free);
-        let due: Vec<_> = due.into_iter().map(|(_, address)| address).collect();
+        due.retain(|(.., pool)| {
+            let is_free = free[*pool] > 0;
+            free[*pool] -= usize::from(is_free);
+            is_free
+        });
+        let due: Vec<_> = due.into_iter().map(|(_, address, _)| address).collect();
         for address in &due {
             if let Some(entry) = self.entries.get_mut(address) {
                 entry.is_dialled = true;
@@ -173,15 +192,20 @@ impl Book {
 
     /// When [`Book::due`] has something next, unless a dial ends before.
     pub(crate) fn next(&self, is_peer: impl Fn(&NodeId) -> bool) -> Option<Instant> {
-        if self.under_way() >= MOST_DIALS {
-            return None;
-        }
+        let free = self.free();
         let wanted = self.entries.values().filter(|it| it.is_wanted(&is_peer));
+        let wanted = wanted.filter(|it| free[it.pool()] > 0);
         wanted.map(|it| it.due).min()
     }
 
-    fn under_way(&self) -> usize {
-        self.entries.values().filter(|it| it.is_dialled).count()
+    /// How many further dials may be under way, by pool.
+    fn free(&self) -> [usize; 2] {
+        let mut free = [MOST_DIALS; 2];
+        for entry in self.entries.values().filter(|it| it.is_dialled) {
+            let free = &mut free[entry.pool()];
+            *free = free.saturating_sub(1);
+        }
+        free
     }
 
     /// A dial has ended: with the name of the node there, unless it has failed.
@@ -266,6 +290,11 @@ impl Entry {
             .min(PAUSES[1]);
         let half = pause / 2;
         half + half.mul_f64(random.f64())
+    }
+
+    /// Which dials it counts among.
+    fn pool(&self) -> usize {
+        usize::from(self.origin == Origin::Hearsay)
     }
 
     fn is_wanted(&self, is_peer: &impl Fn(&NodeId) -> bool) -> bool {
@@ -431,6 +460,40 @@ mod tests {
         book.learn(at(3), Some(&gamma), Origin::Own, START);
         assert_eq!(book.due(START, nothing), [at(3)]);
         assert_eq!(book.len(), 1);
+    }
+
+    #[test]
+    fn lies_keep_no_known_node_waiting() {
+        let mut book = Book::new(name("alpha"), 1);
+        for port in 2..1000 {
+            let lie = name(&format!("lie-{port}"));
+            book.learn(at(port), Some(&lie), Origin::Hearsay, START);
+        }
+        let later = START + COURTESY;
+        assert_eq!(book.due(later, nothing).len(), MOST_DIALS);
+        assert_eq!(book.next(nothing), None, "a dial has to end first");
+        book.learn(at(1), Some(&name("beta")), Origin::Own, later);
+        assert_eq!(book.next(nothing), Some(later));
+        assert_eq!(book.due(later, nothing), [at(1)]);
+    }
+
+    #[test]
+    fn a_seed_that_a_node_has_left_is_dialled_for_another() {
+        let gamma = name("gamma");
+        let is_gamma = |it: &NodeId| *it == name("gamma");
+        let mut book = Book::new(name("alpha"), 1);
+        book.seeds(&[at(1)], START);
+        assert_eq!(book.due(START, nothing), [at(1)]);
+        book.dialled(at(1), Some(&gamma), START);
+        let later = START + PAUSES[1];
+        // By the seed, to a node that says another address.
+        book.came(&gamma, Some(at(2)), at(1));
+        assert_eq!(book.due(later, is_gamma), []);
+        book.came(&gamma, Some(at(1)), at(3));
+        assert_eq!(book.due(later, is_gamma), []);
+        // From elsewhere, after a restart.
+        book.came(&gamma, Some(at(2)), at(3));
+        assert_eq!(book.due(later, is_gamma), [at(1)]);
     }
 
     #[test]

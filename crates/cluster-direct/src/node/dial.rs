@@ -1,21 +1,23 @@
 //! Opens a connection to an address.
 
 use super::handshake::Failed;
-use super::meet::meet;
+use super::meet::{Joined, meet};
 use super::state::Node;
 use crate::refusal::Reason;
 use crate::security::cookie::Role;
+use ganger_cluster::NodeId;
 use ganger_net::{TcpOptions, TcpStream};
 use ganger_sync::sync::lock;
-use ganger_task::Cx;
+use ganger_task::{Cx, Either};
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-/// Dials, and carries frames until the end of the connection.
+/// Dials, unless the node stops before the peer is met, and carries frames until the end of the
+/// connection.
 pub(super) async fn dial(node: &Arc<Node>, cx: &Cx, address: SocketAddr) {
-    let (name, joined) = match cx.until_cancelled(connect(node, address)).await {
-        Ok(Some(stream)) => meet(node, cx, Role::Dialer, stream, address).await,
-        _ => (None, Err(Failed::Refused(Reason::Unfinished))),
+    let reached = cx.select((reach(node, cx, address), node.stopped.wait()));
+    let Either::A((name, joined)) = reached.await else {
+        return;
     };
     let is_met = match &joined {
         Ok(_) => true,
@@ -31,6 +33,18 @@ pub(super) async fn dial(node: &Arc<Node>, cx: &Cx, address: SocketAddr) {
     node.news.set();
     if let Ok(joined) = joined {
         joined.serve(node, cx).await;
+    }
+}
+
+/// Connects, and meets the node there.
+async fn reach(
+    node: &Arc<Node>,
+    cx: &Cx,
+    address: SocketAddr,
+) -> (Option<NodeId>, Result<Joined, Failed>) {
+    match cx.until_cancelled(connect(node, address)).await {
+        Ok(Some(stream)) => meet(node, cx, Role::Dialer, stream, address).await,
+        _ => (None, Err(Failed::Refused(Reason::Unfinished))),
     }
 }
 

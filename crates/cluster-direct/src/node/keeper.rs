@@ -68,6 +68,8 @@ pub(crate) async fn keep(cx: Cx, node: Arc<Node>) {
 
 /// Lets the last frames leave.
 async fn finish(cx: &Cx, node: &Node) {
+    // Then the stop has told which are left.
+    node.stopped.wait().await;
     let (links, within) = node.last();
     let all = async {
         for link in &links {

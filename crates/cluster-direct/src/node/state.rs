@@ -298,7 +298,8 @@ impl Node {
         half_open.next += 1;
         let number = half_open.next;
         half_open.open.push_back((number, closer));
-        let excess = half_open.open.len() > self.plan.limits.half_open;
+        // The stop has closed the earlier ones.
+        let excess = half_open.open.len() > self.plan.limits.half_open || self.is_stopping();
         let oldest = excess.then(|| half_open.open.pop_front()).flatten();
         drop(half_open);
         if let Some((_, oldest)) = oldest {
@@ -327,9 +328,10 @@ impl Node {
         let peers = lock(&self.peers);
         // Ordering: pairs with the load in `is_stopping`.
         self.is_stopping.store(true, Ordering::Release);
-        let links: Vec<_> = peers.values().filter_map(|peer| peer.close()).collect();
-        *lock(&self.last) = (links.clone(), within);
+        let present: Vec<_> = peers.values().cloned().collect();
         drop(peers);
+        let links: Vec<_> = present.iter().filter_map(|peer| peer.close()).collect();
+        *lock(&self.last) = (links.clone(), within);
         for (_, closer) in std::mem::take(&mut lock(&self.half_open).open) {
             closer.close();
         }

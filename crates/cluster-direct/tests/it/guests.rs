@@ -7,14 +7,17 @@ use ganger_net::Net;
 use ganger_proc_api::{Envelope, actor_fn};
 use ganger_sched::Scheduler;
 use ganger_task::Cx;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener};
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
 /// A node with a single worker, which the engine's processes share.
 fn guest(name: &str, seed: Option<SocketAddr>) -> (Scheduler, Cluster, Direct) {
     let engine = Direct::listen("127.0.0.1:0").cookie(COOKIE);
-    let engine = engine.seeds(seed.map(|it| it.to_string()));
+    start(name, engine.seeds(seed.map(|it| it.to_string())))
+}
+
+fn start(name: &str, engine: Direct) -> (Scheduler, Cluster, Direct) {
     let scheduler = Scheduler::builder().workers(1).node(name);
     let scheduler = scheduler.driver(Net::new().unwrap()).start().unwrap();
     let cluster = Cluster::builder().engine(engine.clone()).join(&scheduler);
@@ -86,4 +89,19 @@ fn a_guest_bears_a_stop_without_time() {
     alpha.0.stop(Duration::ZERO).unwrap();
     until("the node has gone", || beta.1.nodes().is_empty());
     assert_eq!(alpha.2.local_addr(), None);
+}
+
+/// A dial to a peer that says nothing ends with the engine, and not with the time for handshakes.
+// pins: H5
+#[test]
+fn a_dial_under_way_ends_with_the_engine() {
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let engine = Direct::listen("127.0.0.1:0").cookie(COOKIE);
+    let engine = engine.seeds([silent.local_addr().unwrap().to_string()]);
+    let alpha = start("alpha", engine.handshake_limit(100 * PATIENCE));
+    let _dialled = silent.accept().unwrap();
+    alpha.1.leave(Duration::from_millis(10));
+    until("no process of the engine", || guests(&alpha.0) == 0);
+    let report = alpha.0.stop(PATIENCE).unwrap();
+    assert_eq!(report.forced, 0);
 }
