@@ -156,7 +156,8 @@ impl Direct {
     }
 
     /// Lets the engine listen and dial outside of loopback without TLS: anything on the way can
-    /// read and change what nodes say. For networks that are protected otherwise.
+    /// read what nodes say, and nothing without the cookie can change it. For networks that are
+    /// protected otherwise.
     #[must_use]
     pub fn insecure(self) -> Self {
         self.with(|it| it.is_insecure = true)

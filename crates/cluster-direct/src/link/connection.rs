@@ -2,6 +2,7 @@
 
 use super::pipe::Pipe;
 use crate::signal::Signal;
+use crate::wire::Seal;
 use ganger_sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use ganger_sync::sync::{Mutex, lock};
 use std::net::SocketAddr;
@@ -13,6 +14,8 @@ const MOST_SILENT: u32 = 3;
 /// A connection whose peer has proven its name.
 pub(crate) struct Link {
     pub(crate) pipe: Pipe,
+    /// Of the frames for the peer. Frames are sealed in the order of their writes.
+    pub(crate) seal: Mutex<Seal>,
     /// The run of the peer's engine.
     pub(crate) run: [u8; 16],
     /// Whether the node with the lower name has opened it.
@@ -36,6 +39,7 @@ pub(crate) struct Link {
 impl Link {
     pub(crate) fn new(
         pipe: Pipe,
+        seal: Seal,
         run: [u8; 16],
         by_lower: bool,
         rank: [u8; 16],
@@ -44,6 +48,7 @@ impl Link {
     ) -> Self {
         Self {
             pipe,
+            seal: Mutex::new(seal),
             run,
             by_lower,
             rank,

@@ -126,8 +126,8 @@ impl Peer {
 
     /// Gives the turn of a new connection to its writer.
     pub(crate) fn begin(&self, link: &Arc<Link>) {
-        if let Some(outbox) = &mut self.outbox_of(link) {
-            outbox.hand_over();
+        if let Some(outbox) = self.outbox_of(link) {
+            hand_over(outbox);
         }
     }
 
@@ -178,10 +178,10 @@ impl Peer {
 
     /// TLS has something to say.
     pub(crate) fn poke(&self, link: &Arc<Link>) {
-        if let Some(outbox) = &mut self.outbox_of(link)
+        if let Some(outbox) = self.outbox_of(link)
             && outbox.turn == Turn::Free
         {
-            outbox.hand_over();
+            hand_over(outbox);
         }
     }
 
@@ -189,10 +189,11 @@ impl Peer {
     pub(crate) fn close(&self) -> Option<Arc<Link>> {
         let mut outbox = lock(&self.outbox);
         outbox.is_closing = true;
+        let link = outbox.link.clone();
         if outbox.turn == Turn::Free {
-            outbox.hand_over();
+            hand_over(outbox);
         }
-        outbox.link.clone()
+        link
     }
 
     /// Writes the queued frames in this thread, if the turn is free.
@@ -212,14 +213,14 @@ impl Peer {
             // The reader sees the end, and detaches.
             return link.pipe.close();
         };
-        let Some(outbox) = &mut self.outbox_of(&link) else {
+        let Some(mut outbox) = self.outbox_of(&link) else {
             return;
         };
         outbox.rest = rest;
         if outbox.rest.is_empty() && outbox.is_empty() && !outbox.is_closing {
             outbox.turn = Turn::Free;
         } else {
-            outbox.hand_over();
+            hand_over(outbox);
         }
     }
 
@@ -341,26 +342,27 @@ impl Outbox {
 
     /// Takes frames out of the queue, control first.
     fn batch(&mut self, link: &Link) -> Vec<u8> {
-        let checksum = link.pipe.checksum();
+        let mut seal = lock(&link.seal);
         let mut batch = Vec::new();
         for (kind, body) in self.own.drain(..) {
-            put_frame(&mut batch, checksum, kind, &body);
+            put_frame(&mut batch, &mut seal, kind, &body);
         }
         for lane in Lane::ALL.map(Lane::index) {
             while batch.len() < BATCH
                 && let Some(frame) = self.lanes[lane].pop_front()
             {
                 self.bytes[lane] -= frame.len();
-                put_frame(&mut batch, checksum, Kind::Session, &frame);
+                put_frame(&mut batch, &mut seal, Kind::Session, &frame);
             }
         }
         batch
     }
+}
 
-    fn hand_over(&mut self) {
-        self.turn = Turn::Handed;
-        if let Some(writer) = self.writer.take() {
-            writer.wake();
-        }
-    }
+/// Hands the turn to the writer, which is woken without the lock.
+fn hand_over(mut outbox: MutexGuard<'_, Outbox>) {
+    outbox.turn = Turn::Handed;
+    let writer = outbox.writer.take();
+    drop(outbox);
+    writer.into_iter().for_each(Waker::wake);
 }

@@ -3,7 +3,6 @@
 //! A single process reads. Writes are in the order of the outbox, whose *turn* a single thread has
 //! at a time. TLS has its state behind a lock; no wait holds the lock.
 
-use crate::wire::Checksum;
 use bytes::BytesMut;
 use ganger_net::TcpStream;
 use ganger_sync::sync::{Mutex, lock};
@@ -43,11 +42,8 @@ impl Pipe {
         Self { stream, tls }
     }
 
-    pub(crate) fn checksum(&self) -> Checksum {
-        match self.tls {
-            Some(_) => Checksum::Absent,
-            None => Checksum::Crc32,
-        }
+    pub(crate) fn has_tls(&self) -> bool {
+        self.tls.is_some()
     }
 
     /// Calls `look` with the state of TLS, if there is any.

@@ -10,9 +10,10 @@
 use super::state::Node;
 use crate::link::{Incoming, Pipe, PipeError};
 use crate::refusal::{MYSELF, Reason};
+use crate::security::codes::FrameCodes;
 use crate::security::cookie::{self, Role};
 use crate::security::tls;
-use crate::wire::{self, Greeting, HEAD, Packet, PacketError, PacketHead, VERSION};
+use crate::wire::{self, Greeting, HEAD, Packet, PacketError, PacketHead, Seal, VERSION};
 use bytes::Buf;
 use ganger_cluster::NodeId;
 use ganger_net::TcpStream;
@@ -42,6 +43,20 @@ pub(super) struct Met {
     pub(super) rank: [u8; 16],
     /// The packet that makes the connection. An acceptor sends it once the place is found.
     pub(super) last: Vec<u8>,
+    pub(super) seals: Seals,
+}
+
+/// Of the frames of both directions.
+pub(super) struct Seals {
+    pub(super) own: Seal,
+    pub(super) theirs: Seal,
+}
+
+/// The result of a handshake.
+pub(super) struct Shown {
+    greeting: Greeting,
+    last: Vec<u8>,
+    seals: Seals,
 }
 
 /// A handshake under way.
@@ -75,7 +90,7 @@ impl<'a> Handshake<'a> {
     }
 
     /// Greets, and lets the peer prove itself. In time, or the caller drops it.
-    pub(super) async fn meet(&mut self) -> Result<(Greeting, Vec<u8>), Failed> {
+    pub(super) async fn meet(&mut self) -> Result<Shown, Failed> {
         let own = Greeting {
             nonce: cookie::random().map_err(|_| Failed::Refused(Reason::Unfinished))?,
             run: self.node.plan.run,
@@ -99,7 +114,11 @@ impl<'a> Handshake<'a> {
                 if !is_right {
                     return Err(Failed::Refused(Reason::Cookie));
                 }
-                Ok((greeting, Vec::new()))
+                Ok(Shown {
+                    greeting,
+                    last: Vec::new(),
+                    seals: self.seals(&own, &theirs),
+                })
             }
             Role::Acceptor => {
                 let (theirs, greeting) = self.greeting().await?;
@@ -113,19 +132,48 @@ impl<'a> Handshake<'a> {
                     return Err(Failed::Refused(Reason::Cookie));
                 }
                 let proof = cookie.prove(Role::Acceptor, &theirs, &own);
-                Ok((greeting, wire::proof(&proof)))
+                Ok(Shown {
+                    greeting,
+                    last: wire::proof(&proof),
+                    seals: self.seals(&theirs, &own),
+                })
             }
         }
     }
 
+    /// The seals of this connection.
+    fn seals(&self, dialer: &[u8], acceptor: &[u8]) -> Seals {
+        let of = |role| {
+            if self.pipe.has_tls() {
+                return Seal::absent();
+            }
+            let key = self.node.plan.cookie.frames(role, dialer, acceptor);
+            Seal::by(FrameCodes::new(&key))
+        };
+        let (own, theirs) = match self.role {
+            Role::Dialer => (Role::Dialer, Role::Acceptor),
+            Role::Acceptor => (Role::Acceptor, Role::Dialer),
+        };
+        Seals {
+            own: of(own),
+            theirs: of(theirs),
+        }
+    }
+
     /// The peer is known.
-    pub(super) fn into_met(self, greeting: Greeting, last: Vec<u8>) -> Met {
+    pub(super) fn into_met(self, shown: Shown) -> Met {
+        let Shown {
+            greeting,
+            last,
+            seals,
+        } = shown;
         Met {
             pipe: self.pipe,
             incoming: self.incoming,
             greeting,
             rank: self.rank,
             last,
+            seals,
         }
     }
 

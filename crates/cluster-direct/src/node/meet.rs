@@ -1,7 +1,7 @@
 //! The life of a connection: handshake, place, frames, end.
 
 use super::book::Origin;
-use super::handshake::{Failed, Handshake, Met};
+use super::handshake::{Failed, Handshake, Met, Seals};
 use super::state::Node;
 use crate::link::{Attached, Incoming, Link, Peer};
 use crate::refusal::Reason;
@@ -26,6 +26,7 @@ const LINGER: Duration = Duration::from_secs(1);
 pub(super) struct Joined {
     present: Present,
     incoming: Incoming,
+    frames: Frames,
 }
 
 /// The place of a connection. The drop gives it back, also after a panic of the sink: the peer is
@@ -90,10 +91,7 @@ pub(super) async fn meet(
             let _ = cx.timeout(LINGER, handshake.refuse(failed)).await;
             Err(failed)
         }
-        Ok((greeting, last)) => {
-            let met = handshake.into_met(greeting, last);
-            join(node, cx, role, met, address).await
-        }
+        Ok(shown) => join(node, cx, role, handshake.into_met(shown), address).await,
     };
     if let Err(Failed::ByPeer(reason)) = joined {
         node.report(address, name.clone(), reason, true);
@@ -115,6 +113,7 @@ async fn join(
         greeting,
         rank,
         last,
+        seals: Seals { own, theirs },
     } = met;
     let Greeting {
         name,
@@ -125,7 +124,8 @@ async fn join(
     let is_mine = role == Role::Dialer;
     let by_lower = (node.plan.me < name) == is_mine;
     let reached_at = place(&said, address.ip());
-    let link = Arc::new(Link::new(pipe, run, by_lower, rank, address, reached_at));
+    let link = Link::new(pipe, own, run, by_lower, rank, address, reached_at);
+    let link = Arc::new(link);
     let (peer, before) = match find_place(node, cx, &name, &link).await {
         Ok(place) => place,
         Err(reason) => {
@@ -148,6 +148,7 @@ async fn join(
             since: node.now(),
         },
         incoming,
+        frames: Frames::new(theirs),
     };
     let written = joined.present.link.pipe.write(last).await;
     written.map_err(|_| Failed::Refused(Reason::Unfinished))?;
@@ -193,7 +194,7 @@ async fn refuse(role: Role, link: &Link, incoming: &mut Incoming, reason: Reason
         // The acceptor has sent its proof, so frames are next.
         Role::Dialer => {
             let mut said = Vec::new();
-            put_frame(&mut said, link.pipe.checksum(), Kind::Refused, &[code]);
+            put_frame(&mut said, &mut lock(&link.seal), Kind::Refused, &[code]);
             said
         }
     };
@@ -222,6 +223,7 @@ impl Joined {
         let Self {
             present,
             mut incoming,
+            frames,
         } = self;
         let (peer, link) = (Arc::clone(&present.peer), Arc::clone(&present.link));
         let writer = {
@@ -235,13 +237,15 @@ impl Joined {
             return;
         }
         peer.begin(&link);
+        let here = link.reached_at.parse().ok();
+        lock(&node.book).came(&peer.name, here, link.address);
         node.learn(&peer.name, &link.reached_at, Origin::Own);
         let at = link.address;
         tracing::debug!(target: "ganger::direct", peer = %peer.name, %at, "connected");
         node.sink.appeared(&peer.name);
         node.sink.writable(&peer.name);
         tell(node, &peer, &link);
-        let ended = read(node, &peer, &link, &mut incoming).await;
+        let ended = read(node, &peer, &link, &mut incoming, frames).await;
         drop(present);
         match ended {
             End::Malformed(error) => {
@@ -291,8 +295,13 @@ enum End {
     Refused(Reason),
 }
 
-async fn read(node: &Node, peer: &Arc<Peer>, link: &Arc<Link>, incoming: &mut Incoming) -> End {
-    let mut frames = Frames::new(link.pipe.checksum());
+async fn read(
+    node: &Node,
+    peer: &Arc<Peer>,
+    link: &Arc<Link>,
+    incoming: &mut Incoming,
+    mut frames: Frames,
+) -> End {
     let mut is_end = false;
     loop {
         frames.push(&incoming.bytes);

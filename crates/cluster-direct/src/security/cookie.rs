@@ -2,7 +2,8 @@
 //!
 //! **Protocol.** Each side has sent a greeting with a nonce. The dialer sends its proof first: the
 //! HMAC of its role and both greetings, so it fits this connection, these names and this direction
-//! alone. The acceptor sends its own proof after it has checked the dialer's.
+//! alone. The acceptor sends its own proof after it has checked the dialer's. The keys of frames are
+//! HMACs over other words and both greetings: what has passed a handshake on can't speak after it.
 
 use crate::error::DirectError;
 use ganger_sched::internal::{choose, here};
@@ -38,6 +39,18 @@ impl Cookie {
         let mut proof = [0; 32];
         proof.copy_from_slice(tag.as_ref());
         proof
+    }
+
+    /// The key for the frames from a side, on a connection without TLS. No proof tells it.
+    pub(crate) fn frames(&self, from: Role, dialer: &[u8], acceptor: &[u8]) -> [u8; 32] {
+        let side: &[u8] = match from {
+            Role::Dialer => b"ganger direct frames of the dialer",
+            Role::Acceptor => b"ganger direct frames of the acceptor",
+        };
+        let tag = hmac::sign(&self.0, &[side, dialer, acceptor].concat());
+        let mut key = [0; 32];
+        key.copy_from_slice(tag.as_ref());
+        key
     }
 
     /// Whether a proof is right, in constant time.

@@ -1,4 +1,5 @@
 //! How peers know each other: by a cookie, and by certificates.
 
+pub(crate) mod codes;
 pub(crate) mod cookie;
 pub(crate) mod tls;

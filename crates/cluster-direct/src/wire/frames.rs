@@ -1,30 +1,47 @@
-//! Frames between two nodes that know each other: length, checksum, kind, body.
+//! Frames between two nodes that know each other: length, kind, body, code.
 //!
-//! The checksum is over length, kind and body. Over TLS it is left out, because each record has a
-//! proof.
+//! The code is over the frame and its number on the connection, with a key of the connection and of
+//! the direction. So no frame can be made, changed, left out or repeated on the way. Over TLS the
+//! code is left out, because each record has one.
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
-use crc32fast::Hasher;
 use ganger_cluster::MAX_FRAME;
+use std::fmt;
 use thiserror::Error;
 
 const LENGTH: usize = 4;
-const CHECKSUM: usize = 4;
+/// The length of a code.
+pub(crate) const CODE: usize = 16;
 
-/// Whether frames have a checksum.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Checksum {
-    Crc32,
-    /// Over TLS.
-    Absent,
+/// Makes and checks the codes of the frames of a direction, in their order.
+pub(crate) trait Codes: Send {
+    /// The code of the next frame.
+    fn make(&mut self, frame: &[u8]) -> [u8; CODE];
+
+    /// Whether this is the code of the next frame.
+    fn check(&mut self, frame: &[u8], code: [u8; CODE]) -> bool;
 }
 
-impl Checksum {
-    fn length(self) -> usize {
-        match self {
-            Self::Crc32 => CHECKSUM,
-            Self::Absent => 0,
-        }
+/// The codes of a direction. None over TLS.
+pub(crate) struct Seal(Option<Box<dyn Codes>>);
+
+impl Seal {
+    pub(crate) fn absent() -> Self {
+        Self(None)
+    }
+
+    pub(crate) fn by(codes: impl Codes + 'static) -> Self {
+        Self(Some(Box::new(codes)))
+    }
+
+    fn length(&self) -> usize {
+        if self.0.is_some() { CODE } else { 0 }
+    }
+}
+
+impl fmt::Debug for Seal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Seal").field(&self.0.is_some()).finish()
     }
 }
 
@@ -65,44 +82,35 @@ pub(crate) enum FrameError {
     Empty,
     #[error("a frame of the unknown kind {0}")]
     Kind(u8),
-    #[error("a frame with a wrong checksum")]
-    Checksum,
+    #[error("a frame with a wrong code")]
+    Code,
 }
 
-/// Appends a frame to `out`.
-pub(crate) fn put_frame(out: &mut Vec<u8>, checksum: Checksum, kind: Kind, body: &[u8]) {
+/// Appends the next frame to `out`.
+pub(crate) fn put_frame(out: &mut Vec<u8>, seal: &mut Seal, kind: Kind, body: &[u8]) {
     debug_assert!(body.len() <= MAX_FRAME);
-    let length = u32::try_from(body.len() + 1)
-        .unwrap_or(u32::MAX)
-        .to_le_bytes();
-    let kind = [kind as u8];
-    out.put_slice(&length);
-    if checksum == Checksum::Crc32 {
-        out.put_u32_le(crc(&length, &kind, body));
-    }
-    out.put_slice(&kind);
+    let length = u32::try_from(body.len() + 1).unwrap_or(u32::MAX);
+    let begin = out.len();
+    out.put_u32_le(length);
+    out.put_u8(kind as u8);
     out.put_slice(body);
-}
-
-fn crc(length: &[u8], kind: &[u8], body: &[u8]) -> u32 {
-    let mut hasher = Hasher::new();
-    for part in [length, kind, body] {
-        hasher.update(part);
+    if let Some(codes) = &mut seal.0 {
+        let code = codes.make(&out[begin..]);
+        out.put_slice(&code);
     }
-    hasher.finalize()
 }
 
 /// Finds the frames in received bytes.
 #[derive(Debug)]
 pub(crate) struct Frames {
-    checksum: Checksum,
+    seal: Seal,
     bytes: BytesMut,
 }
 
 impl Frames {
-    pub(crate) fn new(checksum: Checksum) -> Self {
+    pub(crate) fn new(seal: Seal) -> Self {
         let bytes = BytesMut::new();
-        Self { checksum, bytes }
+        Self { seal, bytes }
     }
 
     /// Adds received bytes.
@@ -122,19 +130,20 @@ impl Frames {
         if length > MAX_FRAME + 1 {
             return Err(FrameError::TooLong(length - 1));
         }
-        let head = LENGTH + self.checksum.length();
-        if self.bytes.len() < head + length {
-            self.bytes.reserve(head + length - self.bytes.len());
+        let whole = LENGTH + length + self.seal.length();
+        if self.bytes.len() < whole {
+            self.bytes.reserve(whole - self.bytes.len());
             return Ok(None);
         }
-        let mut frame = self.bytes.split_to(head + length).freeze();
-        frame.advance(LENGTH);
-        if self.checksum == Checksum::Crc32 {
-            let expected = frame.get_u32_le();
-            if crc(&prefix, &frame[..1], &frame[1..]) != expected {
-                return Err(FrameError::Checksum);
+        let mut frame = self.bytes.split_to(whole).freeze();
+        if let Some(codes) = &mut self.seal.0 {
+            let mut code = [0; CODE];
+            code.copy_from_slice(&frame.split_off(LENGTH + length));
+            if !codes.check(&frame, code) {
+                return Err(FrameError::Code);
             }
         }
+        frame.advance(LENGTH);
         let kind = frame.get_u8();
         let kind = Kind::of(kind).ok_or(FrameError::Kind(kind))?;
         Ok(Some((kind, frame)))
@@ -143,14 +152,11 @@ impl Frames {
 
 #[cfg(test)]
 mod tests {
+    use super::super::checker::Sums;
     use super::*;
 
-    fn all(
-        checksum: Checksum,
-        bytes: &[u8],
-        step: usize,
-    ) -> Result<Vec<(Kind, Bytes)>, FrameError> {
-        let mut frames = Frames::new(checksum);
+    fn all(seal: Seal, bytes: &[u8], step: usize) -> Result<Vec<(Kind, Bytes)>, FrameError> {
+        let mut frames = Frames::new(seal);
         let mut found = Vec::new();
         for part in bytes.chunks(step) {
             frames.push(part);
@@ -161,15 +167,20 @@ mod tests {
         Ok(found)
     }
 
+    fn sums() -> Seal {
+        Seal::by(Sums::default())
+    }
+
     #[test]
     fn frames_come_back_in_any_pieces() {
-        for checksum in [Checksum::Crc32, Checksum::Absent] {
+        for seal in [sums, Seal::absent] {
             let mut bytes = Vec::new();
-            put_frame(&mut bytes, checksum, Kind::Session, b"one");
-            put_frame(&mut bytes, checksum, Kind::Alive, b"");
-            put_frame(&mut bytes, checksum, Kind::Session, &[7; MAX_FRAME]);
+            let mut own = seal();
+            put_frame(&mut bytes, &mut own, Kind::Session, b"one");
+            put_frame(&mut bytes, &mut own, Kind::Alive, b"");
+            put_frame(&mut bytes, &mut own, Kind::Session, &[7; MAX_FRAME]);
             for step in [1, 7, 4096, bytes.len()] {
-                let found = all(checksum, &bytes, step).unwrap();
+                let found = all(seal(), &bytes, step).unwrap();
                 let kinds: Vec<_> = found
                     .iter()
                     .map(|(kind, body)| (*kind, body.len()))
@@ -187,21 +198,21 @@ mod tests {
     #[test]
     fn each_flipped_bit_is_found() {
         let mut bytes = Vec::new();
-        put_frame(&mut bytes, Checksum::Crc32, Kind::Session, b"some bytes");
+        put_frame(&mut bytes, &mut sums(), Kind::Session, b"some bytes");
         for bit in 0..bytes.len() * 8 {
             let mut flipped = bytes.clone();
             flipped[bit / 8] ^= 1 << (bit % 8);
             if bit < 8 * LENGTH {
                 // A longer length waits for more bytes, and finds another frame in them.
-                flipped.extend_from_slice(&[0; MAX_FRAME + 1]);
+                flipped.extend_from_slice(&[0; MAX_FRAME + CODE]);
             }
-            all(Checksum::Crc32, &flipped, flipped.len()).unwrap_err();
+            all(sums(), &flipped, flipped.len()).unwrap_err();
         }
     }
 
     #[test]
     fn an_over_long_frame_is_refused_by_its_length() {
-        let mut frames = Frames::new(Checksum::Crc32);
+        let mut frames = Frames::new(sums());
         frames.push(&u32::MAX.to_le_bytes());
         let error = frames.next().unwrap_err();
         assert_eq!(error, FrameError::TooLong(u32::MAX as usize - 1));

@@ -3,14 +3,49 @@
 use crate::support::{COOKIE, Node, PATIENCE, Told, engine, name, pair, until};
 use ganger_cluster::MAX_FRAME;
 use ganger_cluster_direct::Reason;
+use ring::aead::{AES_256_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
 use std::io::{self, Read, Write};
-use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::thread;
 use std::time::Duration;
 
 /// A peer without an engine.
 pub(crate) struct Stranger {
     stream: TcpStream,
+    /// Of the own frames, and of the node's, behind the handshake.
+    codes: Option<[Codes; 2]>,
+}
+
+/// The codes of the frames of a direction, as the protocol has them.
+struct Codes {
+    key: LessSafeKey,
+    next: u64,
+}
+
+fn hmac(said: &[u8]) -> ring::hmac::Tag {
+    let key = ring::hmac::Key::new(ring::hmac::HMAC_SHA256, COOKIE.as_bytes());
+    ring::hmac::sign(&key, said)
+}
+
+impl Codes {
+    fn new(side: &str, greetings: &[u8]) -> Self {
+        let side = format!("ganger direct frames of the {side}");
+        let key = hmac(&[side.as_bytes(), greetings].concat());
+        let key = UnboundKey::new(&AES_256_GCM, key.as_ref()).unwrap();
+        Self {
+            key: LessSafeKey::new(key),
+            next: 0,
+        }
+    }
+
+    fn make(&mut self, frame: &[u8]) -> Vec<u8> {
+        let mut nonce = [0; 12];
+        nonce[4..].copy_from_slice(&self.next.to_be_bytes());
+        self.next += 1;
+        let nonce = Nonce::assume_unique_for_key(nonce);
+        let code = (self.key).seal_in_place_separate_tag(nonce, Aad::from(frame), &mut []);
+        code.unwrap().as_ref().to_vec()
+    }
 }
 
 fn packet(kind: u8, body: &[u8]) -> Vec<u8> {
@@ -32,8 +67,15 @@ pub(crate) fn greeting(name: &str, run: u8) -> Vec<u8> {
 impl Stranger {
     pub(crate) fn connect(address: SocketAddr) -> Self {
         let stream = TcpStream::connect(address).unwrap();
+        Self::at(stream)
+    }
+
+    fn at(stream: TcpStream) -> Self {
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        Self { stream }
+        Self {
+            stream,
+            codes: None,
+        }
     }
 
     /// Shakes hands as a node does.
@@ -46,10 +88,12 @@ impl Stranger {
         let own = greeting(called, run);
         stranger.write(&own);
         let theirs = stranger.packet().unwrap();
-        let key = ring::hmac::Key::new(ring::hmac::HMAC_SHA256, COOKIE.as_bytes());
-        let said = [b"ganger direct dialer", &own[..], &theirs].concat();
-        stranger.write(&packet(1, ring::hmac::sign(&key, &said).as_ref()));
+        let greetings = [&own[..], &theirs].concat();
+        let said = [b"ganger direct dialer", &greetings[..]].concat();
+        stranger.write(&packet(1, hmac(&said).as_ref()));
         assert_eq!(stranger.packet().unwrap()[5], 1, "the node's own proof");
+        let sides = ["dialer", "acceptor"];
+        stranger.codes = Some(sides.map(|side| Codes::new(side, &greetings)));
         stranger
     }
 
@@ -79,12 +123,32 @@ impl Stranger {
 
     /// The next frame: its kind and body.
     pub(crate) fn frame(&mut self) -> (u8, Vec<u8>) {
-        let mut head = [0; 8];
-        self.stream.read_exact(&mut head).unwrap();
-        let length = u32::from_le_bytes([head[0], head[1], head[2], head[3]]);
-        let mut frame = vec![0; length as usize];
+        let mut frame = vec![0; 4];
         self.stream.read_exact(&mut frame).unwrap();
-        (frame[0], frame.split_off(1))
+        let length = u32::from_le_bytes([frame[0], frame[1], frame[2], frame[3]]);
+        frame.resize(4 + length as usize, 0);
+        self.stream.read_exact(&mut frame[4..]).unwrap();
+        let mut code = vec![0; 16];
+        self.stream.read_exact(&mut code).unwrap();
+        let [_, theirs] = self.codes.as_mut().expect("behind the handshake");
+        assert_eq!(theirs.make(&frame), code);
+        (frame[4], frame.split_off(5))
+    }
+
+    /// The bytes of the next frame.
+    fn next(&mut self, kind: u8, body: &[u8]) -> Vec<u8> {
+        let length = u32::try_from(body.len() + 1).unwrap().to_le_bytes();
+        let frame = [&length[..], &[kind], body].concat();
+        let code = match &mut self.codes {
+            Some([own, _]) => own.make(&frame),
+            None => vec![0; 16],
+        };
+        [frame, code].concat()
+    }
+
+    pub(crate) fn send(&mut self, kind: u8, body: &[u8]) {
+        let frame = self.next(kind, body);
+        self.write(&frame);
     }
 
     pub(crate) fn read_in_the_background(self) {
@@ -98,12 +162,6 @@ impl Stranger {
 /// The kind of frames of a session.
 const SESSION: u8 = 0;
 
-pub(crate) fn frame(kind: u8, body: &[u8]) -> Vec<u8> {
-    let length = u32::try_from(body.len() + 1).unwrap().to_le_bytes();
-    let crc = crc32fast::hash(&[&length[..], &[kind], body].concat()).to_le_bytes();
-    [&length[..], &crc, &[kind], body].concat()
-}
-
 /// Refuses in a packet with the code of this reason.
 fn is_refusal(packet: &[u8], code: u8) -> bool {
     packet[5] == 2 && packet[8] == code
@@ -114,7 +172,7 @@ fn is_refusal(packet: &[u8], code: u8) -> bool {
 fn a_stranger_with_the_cookie_is_a_peer() {
     let alpha = Node::start("alpha", engine());
     let mut beta = Stranger::join(&alpha, "beta");
-    beta.write(&frame(SESSION, b"hello"));
+    beta.send(SESSION, b"hello");
     let expected = Told::Frame(name("beta"), "hello".into());
     drop(
         alpha
@@ -131,7 +189,7 @@ fn nothing_is_heard_before_the_proof() {
     let mut beta = Stranger::connect(alpha.address());
     beta.write(&greeting("beta", 1));
     beta.packet().unwrap();
-    beta.write(&frame(SESSION, b"hello"));
+    beta.send(SESSION, b"hello");
     let refusal = beta.packet().unwrap();
     assert!(is_refusal(&refusal, 7), "{refusal:?}");
     beta.until_closed();
@@ -149,9 +207,8 @@ fn a_proof_of_another_connection_is_wrong() {
     let own = greeting("beta", 1);
     beta.write(&own);
     let theirs = beta.packet().unwrap();
-    let key = ring::hmac::Key::new(ring::hmac::HMAC_SHA256, COOKIE.as_bytes());
     let said = [b"ganger direct dialer", &own[..], &theirs].concat();
-    let proof = packet(1, ring::hmac::sign(&key, &said).as_ref());
+    let proof = packet(1, hmac(&said).as_ref());
     beta.write(&proof);
     assert_eq!(beta.packet().unwrap()[5], 1);
     // The same bytes once more.
@@ -189,20 +246,32 @@ fn garbage_gets_a_refusal_and_the_end() {
     alpha.until_refused(Reason::Version, false);
 }
 
-/// A frame whose length is over the limit, or whose checksum is wrong, ends the connection at its
+/// A frame whose length is over the limit, or whose code is wrong, ends the connection at its
 /// head: no byte of its body is awaited.
 // pins: H2
 // case: 35
 #[test]
 fn malformed_frames_end_the_connection() {
     let alpha = Node::start("alpha", engine());
-    let too_long = u32::try_from(MAX_FRAME + 2).unwrap().to_le_bytes().to_vec();
-    let mut wrong = frame(SESSION, b"hello");
-    *wrong.last_mut().unwrap() ^= 1;
-    let unknown = frame(99, b"");
-    for (run, malformed) in (1..).zip([too_long, vec![0; 4], wrong, unknown]) {
+    let too_long = |_: &mut Stranger| {
+        let length = u32::try_from(MAX_FRAME + 2).unwrap();
+        length.to_le_bytes().to_vec()
+    };
+    let empty = |_: &mut Stranger| vec![0; 4];
+    let wrong = |it: &mut Stranger| {
+        let mut wrong = it.next(SESSION, b"hello");
+        *wrong.last_mut().unwrap() ^= 1;
+        wrong
+    };
+    let left_out = |it: &mut Stranger| {
+        it.next(SESSION, b"hello");
+        it.next(SESSION, b"hello")
+    };
+    let unknown = |it: &mut Stranger| it.next(99, b"");
+    for (run, malformed) in (1..).zip([too_long, empty, wrong, left_out, unknown]) {
         alpha.inbox.clear();
         let mut beta = Stranger::join_as(alpha.address(), "beta", run);
+        let malformed = malformed(&mut beta);
         beta.write(&malformed);
         beta.until_closed();
         let vanished = Told::Vanished(name("beta"));
@@ -216,13 +285,50 @@ fn malformed_frames_end_the_connection() {
     alpha.until_refused(Reason::Malformed, false);
 }
 
+/// A frame that comes again is not heard again.
+// pins: H1
+#[test]
+fn a_repeated_frame_ends_the_connection() {
+    let alpha = Node::start("alpha", engine());
+    let mut beta = Stranger::join(&alpha, "beta");
+    let hello = beta.next(SESSION, b"hello");
+    beta.write(&[&hello[..], &hello].concat());
+    beta.until_closed();
+    alpha.until_refused(Reason::Malformed, false);
+    assert_eq!(alpha.inbox.frames(), ["hello"]);
+}
+
+/// A program at a port where a node looks for another passes the handshake on, and then speaks
+/// itself.
+// pins: H1, H2
+#[test]
+fn a_handshake_that_is_passed_on_lets_nobody_speak() {
+    let alpha = Node::start("alpha", engine());
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let seed = listener.local_addr().unwrap().to_string();
+    let _beta = Node::start("beta", engine().seeds([seed]));
+    let mut near = Stranger::at(listener.accept().unwrap().0);
+    let mut far = Stranger::connect(alpha.address());
+    // Two greetings, and two proofs.
+    for _ in 0..2 {
+        far.write(&near.packet().unwrap());
+        near.write(&far.packet().unwrap());
+    }
+    let appeared = Told::Appeared(name("beta"));
+    drop((alpha.inbox).until("the node", |told| told.contains(&appeared)));
+    far.send(SESSION, b"forged");
+    far.until_closed();
+    alpha.until_refused(Reason::Malformed, false);
+    assert!(alpha.inbox.frames().is_empty());
+}
+
 /// A peer that ends its writes is gone, and its connection is closed, although it still reads.
 // pins: H2
 #[test]
 fn a_half_closed_connection_is_an_end() {
     let alpha = Node::start("alpha", engine());
     let mut beta = Stranger::join(&alpha, "beta");
-    beta.write(&frame(SESSION, b"hello"));
+    beta.send(SESSION, b"hello");
     beta.stream.shutdown(Shutdown::Write).unwrap();
     beta.until_closed();
     let told = alpha.inbox.until("the end", |told| {

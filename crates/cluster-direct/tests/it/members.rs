@@ -1,6 +1,6 @@
 //! Which nodes know each other, and how that changes.
 
-use crate::hostile::{Stranger, frame};
+use crate::hostile::Stranger;
 use crate::support::{COOKIE, Node, Told, engine, name, until};
 use bytes::Bytes;
 use ganger_cluster::{Engine, Lane};
@@ -176,7 +176,7 @@ fn lists_of_nodes_are_repeated() {
             .any(|it| it == address.as_bytes());
         lists += usize::from(kind == NODES && has_beta);
         if kind == ALIVE {
-            gamma.write(&frame(ALIVE, b""));
+            gamma.send(ALIVE, b"");
         }
     }
 }

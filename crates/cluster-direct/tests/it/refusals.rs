@@ -1,6 +1,6 @@
 //! Each reason has its own sentence at both sides.
 
-use crate::hostile::{Stranger, frame};
+use crate::hostile::Stranger;
 use crate::support::{Node, Told, engine, name, pair};
 use ganger_cluster_direct::{Direct, Reason};
 use std::collections::HashSet;
@@ -120,7 +120,7 @@ fn a_busy_peer_keeps_its_name() {
     while asked < 4 {
         match busy.frame().0 {
             ASK => asked += 1,
-            ALIVE => busy.write(&frame(ALIVE, b"")),
+            ALIVE => busy.send(ALIVE, b""),
             _ => {}
         }
     }
