@@ -11,6 +11,7 @@ use super::listed::Listed;
 use super::multi;
 use super::parked::{Cost, Parked};
 use super::peer::{Happened, Over, Peer};
+use super::refusals::Refusals;
 use super::requests::{Request, op};
 use super::served;
 use super::starts;
@@ -75,6 +76,7 @@ pub(crate) struct Link {
     listed: Listed,
     happened: VecDeque<Happened>,
     notices: VecDeque<Notice>,
+    refusals: Refusals,
     /// When the timer fires.
     armed: Option<Instant>,
     waker: Option<Waker>,
@@ -97,6 +99,7 @@ impl Link {
             listed: Listed::default(),
             happened: VecDeque::new(),
             notices: VecDeque::new(),
+            refusals: Refusals::default(),
             armed: None,
             waker: None,
             consumed: Vec::new(),
@@ -142,8 +145,10 @@ impl Link {
             }
             Happened::Ended(over) => self.ended(scheduler, *over),
             Happened::Refused(why) => {
-                let (node, peer) = (self.peer.places.own, &self.peer.id);
-                tracing::warn!(target: "ganger::cluster", %node, %peer, "{why}");
+                if let Some(left_out) = self.refusals.due(&why, Base::now()) {
+                    let (node, peer) = (self.peer.places.own, &self.peer.id);
+                    tracing::warn!(target: "ganger::cluster", %node, %peer, left_out, "{why}");
+                }
             }
         }
     }

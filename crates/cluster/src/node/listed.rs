@@ -32,9 +32,11 @@ struct Entries {
 }
 
 impl Listed {
-    /// The processes with entries.
+    /// The processes with entries, in an order that repeats in simulations.
     pub(crate) fn processes(&self) -> Vec<Pid> {
-        self.processes.keys().copied().collect()
+        let mut processes: Vec<_> = self.processes.keys().copied().collect();
+        processes.sort_unstable();
+        processes
     }
 
     /// Takes what the peer tells.

@@ -43,6 +43,7 @@ mod peer;
 mod places;
 mod publish;
 mod questions;
+mod refusals;
 mod registrar;
 mod requests;
 mod served;

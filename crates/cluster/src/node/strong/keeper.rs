@@ -179,8 +179,10 @@ impl Shared {
         });
         let of: Vec<_> = of.collect();
         let machine = lock(&self.machine);
-        let lost: Vec<_> = of.into_iter().filter(|id| !machine.has(*id)).collect();
+        let mut lost: Vec<_> = of.into_iter().filter(|id| !machine.has(*id)).collect();
         drop(machine);
+        // In the order of the claims, so that simulations repeat.
+        lost.sort_unstable();
         for id in lost {
             if let Some(party) = parties.remove(&id) {
                 // Granted, so without a reply.

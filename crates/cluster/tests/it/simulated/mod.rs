@@ -1,7 +1,9 @@
 //! Nodes of a cluster on machines of a simulation, over a twin. The programs are as on threads.
 
 mod account;
+mod names;
 mod play;
+mod refusals;
 mod strong;
 
 use ganger_cluster::{Faults, Twin};
