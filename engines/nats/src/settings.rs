@@ -65,7 +65,7 @@ impl Settings {
         let texts = self.servers.split(',').map(str::trim);
         let servers = texts.filter(|it| !it.is_empty()).map(|text| {
             text.parse::<ServerAddr>().map_err(|why| NatsError::Server {
-                server: text.to_owned(),
+                server: without_user(text),
                 why,
             })
         });
@@ -174,5 +174,18 @@ mod tests {
             "{shown}"
         );
         assert!(!shown.to_lowercase().contains("secret"), "{shown}");
+        // Each is no address: a scheme, a port, and the middle of a list.
+        for wrong in [
+            "http://user:secret@broker",
+            "nats://user:secret@broker:port",
+            "nats://a,tls://user:s@cret@broker:70000",
+        ] {
+            let error = Settings::new(wrong.to_owned()).checked().unwrap_err();
+            let shown = format!("{error} {error:?}");
+            assert!(
+                shown.contains("broker") && !shown.contains("cret"),
+                "{shown}"
+            );
+        }
     }
 }
