@@ -284,8 +284,12 @@ async fn settle(client: &Client, subjects: &Subjects, end: Instant) -> Result<()
 async fn write(carrier: Arc<Carrier>, lane: Lane, client: Client) {
     let outbox = carrier.outbox(lane);
     let mut subjects = Ready::new(carrier.subjects.clone(), lane);
+    let statistics = client.statistics();
+    // Ordering: a counter of the client; the value is compared with its own last.
+    let connects = || statistics.connects.load(Ordering::Relaxed);
     loop {
         let (batch, cost) = outbox.next().await;
+        let (before, all) = (connects(), batch.len() as u64);
         let mut lost = 0;
         for (to, frame) in batch {
             let published = client.publish(subjects.get(&to), seal(&frame)).await;
@@ -293,6 +297,10 @@ async fn write(carrier: Arc<Carrier>, lane: Lane, client: Client) {
         }
         // An error says that the client has ended, as at a stop.
         let _ended = client.flush().await;
+        if connects() != before {
+            // The client has dropped what it had written for the former connection.
+            lost = all;
+        }
         let writable = outbox.flushed(cost, lost);
         carrier.tell_writable(&writable);
     }

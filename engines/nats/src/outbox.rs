@@ -57,7 +57,8 @@ pub struct Counts {
     pub taken: u64,
     /// Frames refused by `send`: no room, or no connection.
     pub refused: u64,
-    /// Frames refused by the client: longer than the broker's `max_payload`.
+    /// Frames refused by the client, because they are longer than the broker's `max_payload`, and
+    /// frames that the client had when its connection broke: some of these may have left.
     pub lost: u64,
     /// Bytes on their way to the socket.
     pub held: usize,

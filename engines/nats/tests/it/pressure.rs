@@ -64,6 +64,33 @@ fn a_full_outbox_refuses_is_bounded_loses_nothing_and_control_overtakes_it() {
     assert!(a.engine.send(&b.me, Lane::Data, frame(0)));
 }
 
+/// The frames that the client has when its connection breaks are lost, and counted.
+#[test]
+fn frames_that_are_lost_with_a_connection_are_counted() {
+    let Some(mut broker) = Broker::start() else {
+        return;
+    };
+    let url = broker.url();
+    let engine = |_| {
+        Nats::new(&*url)
+            .outbox(ROOM)
+            .ping(Duration::from_secs(3600))
+    };
+    let [a, b] = ["alpha", "beta"].map(|me| Node::start(me, engine(me)));
+    broker.signal("STOP");
+    // More than the system's buffers take.
+    while a
+        .engine
+        .send(&b.me, Lane::Data, Bytes::from(vec![0; 60_000]))
+    {}
+    assert_eq!(a.engine.stats().out[Lane::Data.index()].lost, 0);
+    broker.kill();
+    broker.restart();
+    a.wait_for(&Told::Writable(b.me.clone()));
+    let counts = a.engine.stats().out[Lane::Data.index()];
+    assert!((1..100).contains(&counts.lost), "{counts:?}");
+}
+
 /// The receiver consumes nothing: the sender's queue is full, and nothing grows anywhere.
 // case: 8
 #[test]
