@@ -16,7 +16,7 @@ pub enum NatsError {
     /// A server of the list is no address.
     #[error("{server:?} is not the address of a server: {why}")]
     Server {
-        /// The text.
+        /// The text, without a name and a password.
         server: String,
         /// Why not.
         why: io::Error,
@@ -62,11 +62,14 @@ pub enum NatsError {
     /// The broker's messages are too short for frames.
     #[error("the broker's max_payload is {0}, and frames need at least 4096")]
     SmallPayload(usize),
+    /// The broker's messages are too short for entries of the store.
+    #[error("the broker's max_payload is {0}, and the store needs at least 65536")]
+    SmallForStore(usize),
     /// The broker has no JetStream for this user, or gives no answer about it.
     #[error(
         "the broker has no JetStream for the store ({0}): start nats-server with \
-         `jetstream: enabled` and a `store_dir`, and let the user publish to `$JS.API.>` and \
-         `$KV.>`, and subscribe to `_INBOX.>`"
+         `jetstream: enabled` and a `store_dir`, and let the user publish to `$JS.API.>`, \
+         `$JS.FC.>` and `$KV.>`, and subscribe to `_INBOX.>`"
     )]
     NoJetStream(String),
     /// The cluster of servers can't keep three copies of the store.

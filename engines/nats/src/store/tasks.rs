@@ -79,6 +79,8 @@ pub(crate) struct Shared {
     inner: Mutex<Inner>,
     /// The last message that the mirror has.
     applied: watch::Sender<u64>,
+    /// The last message of which this store knows that the stream has it.
+    newest: AtomicU64,
     barriers: mpsc::UnboundedSender<oneshot::Sender<()>>,
     dead: Mutex<VecDeque<Dead>>,
     watches: AtomicU64,
@@ -130,7 +132,7 @@ async fn open(
     let name = ("ganger store", "_INBOX".to_owned());
     let client = connect(settings, servers, name, |_| std::future::ready(())).await?;
     if client.max_payload() < 2 * MAX_VALUE {
-        return Err(NatsError::SmallPayload(client.max_payload()));
+        return Err(NatsError::SmallForStore(client.max_payload()));
     }
     let context = ContextBuilder::new()
         .timeout(WITHIN)
@@ -154,11 +156,47 @@ async fn open(
         replicas,
         inner: Mutex::default(),
         applied: watch::Sender::new(0),
+        newest: AtomicU64::new(0),
         barriers,
         dead: Mutex::default(),
         watches: AtomicU64::new(0),
         room: Arc::new(Semaphore::new(ROOM)),
     })
+}
+
+/// The messages of a mirror so far.
+#[derive(Debug, Default)]
+struct Seen {
+    count: u64,
+    /// The last.
+    at: u64,
+    /// Since when the stream has a later message.
+    is_behind: Option<Instant>,
+}
+
+impl Seen {
+    /// The server numbers what it sends, and the client drops messages when too many wait.
+    fn next(&mut self, number: u64, at: u64) -> Result<(), &'static str> {
+        self.count += 1;
+        self.at = at;
+        self.is_behind = None;
+        let is_next = number == self.count;
+        is_next
+            .then_some(())
+            .ok_or("the client has dropped messages")
+    }
+
+    /// No message comes. A server that has later ones may wait for the client's word to go on.
+    fn silence(&mut self, newest: u64, now: Instant) -> Result<(), &'static str> {
+        if newest <= self.at {
+            self.is_behind = None;
+            return Ok(());
+        }
+        let since = *self.is_behind.get_or_insert(now);
+        let is_in_time = now.duration_since(since) <= WITHIN;
+        let why = "the broker sends no messages: may the user publish to `$JS.FC.>`?";
+        is_in_time.then_some(()).ok_or(why)
+    }
 }
 
 fn unavailable(why: &str) -> StoreError {
@@ -225,7 +263,12 @@ impl Shared {
     async fn write_barrier(&self) -> Sent {
         let headers = log::headers(None, None, false);
         let subject = self.names.barrier(self.run);
-        log::publish(&self.context, subject, headers, Bytes::new()).await
+        let sent = log::publish(&self.context, subject, headers, Bytes::new()).await;
+        if let Sent::Stored(at) = sent {
+            // Ordering: a number alone.
+            self.newest.fetch_max(at, Ordering::Relaxed);
+        }
+        sent
     }
 
     async fn until_applied(&self, at: u64, until: Instant) -> bool {
@@ -277,16 +320,21 @@ impl Shared {
         };
         let mut last = BTreeMap::new();
         let mut is_whole = false;
+        let mut seen = Seen::default();
         loop {
             let next = timeout(QUIET, messages.next()).await;
             if connects() != connection || !self.is_connected() {
                 return Err("the connection was lost".into());
             }
             let Ok(next) = next else {
+                // Ordering: a number alone.
+                seen.silence(self.newest.load(Ordering::Relaxed), Instant::now())?;
                 continue;
             };
             let message = next.ok_or("the subscription has ended")??;
-            let at = message.info()?.stream_sequence;
+            let info = message.info()?;
+            let at = info.stream_sequence;
+            seen.next(info.consumer_sequence, at)?;
             let (headers, body) = (message.headers.as_ref(), &message.payload);
             let record = self.names.record(&message.subject, headers, body);
             if is_whole {
@@ -463,5 +511,29 @@ impl Shared {
                 let _left = stream.purge().filter(subject).sequence(at + 1).await;
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_dropped_message_and_a_stalled_broker_begin_a_mirror_anew() {
+        let start = Instant::now();
+        let late = start + 2 * WITHIN;
+        let mut seen = Seen::default();
+        // The first messages of a mirror have holes in their numbers in the stream.
+        for (number, at) in [(1, 7), (2, 9), (3, 40)] {
+            seen.next(number, at).unwrap();
+        }
+        // A message that is on its way comes in time.
+        seen.silence(40, start).unwrap();
+        seen.silence(41, late).unwrap();
+        seen.silence(41, late + WITHIN).unwrap();
+        seen.next(4, 41).unwrap();
+        seen.silence(42, late + 2 * WITHIN).unwrap();
+        seen.silence(42, late + 4 * WITHIN).unwrap_err();
+        seen.next(6, 43).unwrap_err();
     }
 }

@@ -398,3 +398,65 @@ fn a_key_behind_its_end_has_one_next_entry() {
         assert!(matches!(gone, Ok(StoreAnswer::Deleted(_))), "{gone:?}");
     }
 }
+
+/// A store of the user `alpha`, who may publish to these subjects.
+fn limited(publish: &str) -> Option<(Broker, Arc<dyn Store>, TempDir)> {
+    let folder = tempfile::tempdir().unwrap();
+    let user = format!(
+        "authorization {{ users: [{{ user: alpha, password: secret, permissions: {{ \
+         publish: [{publish}], subscribe: [\"_INBOX.>\"] }} }}] }}"
+    );
+    let broker = Broker::with(&format!("{}{user}", jetstream(&folder, "one")))?;
+    let nats = Nats::new(broker.url()).user("alpha", "secret");
+    let store = nats.connect_within(PATIENCE).open_store().unwrap();
+    Some((broker, store, folder))
+}
+
+/// Writes an entry again and again: 4 MiB, more than the broker sends before it asks for a word.
+/// Returns how often the store was not available.
+fn write_much(store: &Arc<dyn Store>) -> usize {
+    let value = || vec![7; 32 << 10];
+    let mut failures = 0;
+    let mut revision = match ask(store, StoreOp::create("key", value())) {
+        Ok(StoreAnswer::Written(revision)) => revision,
+        other => panic!("{other:?}"),
+    };
+    let end = Instant::now() + PATIENCE;
+    for _ in 0..128 {
+        loop {
+            match ask(store, StoreOp::update("key", value(), revision)) {
+                Ok(StoreAnswer::Written(next)) => break revision = next,
+                Err(StoreError::Unavailable(why)) if Instant::now() > end => panic!("{why}"),
+                Err(StoreError::Unavailable(_)) => failures += 1,
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+    failures
+}
+
+/// The rights of the guide.
+#[test]
+fn a_store_works_with_the_rights_of_the_table() {
+    let rights = "\"$JS.API.>\", \"$JS.FC.>\", \"$KV.ganger_ganger.>\"";
+    let Some((_broker, store, _folder)) = limited(rights) else {
+        return;
+    };
+    assert_eq!(write_much(&store), 0);
+}
+
+/// A broker that waits in vain for a word of the client sends no further message. The mirror begins
+/// anew.
+#[test]
+fn a_mirror_that_hears_nothing_begins_anew() {
+    let rights = "\"$JS.API.>\", \"$KV.ganger_ganger.>\"";
+    let Some((_broker, store, _folder)) = limited(rights) else {
+        return;
+    };
+    let (tell, told) = channel();
+    let watch = store.watch("nothing", Box::new(move |change| drop(tell.send(change))));
+    assert!(write_much(&store) > 0);
+    drop(watch);
+    let changes: Vec<_> = told.iter().collect();
+    assert!(changes.contains(&StoreChange::Lost), "{changes:?}");
+}
