@@ -2,8 +2,8 @@
 //!
 //! **Protocol.** Each side has sent a greeting with a nonce. The dialer sends its proof first: the
 //! HMAC of its role and both greetings, so it fits this connection, these names and this direction
-//! alone. The acceptor sends its own proof after it has checked the dialer's. The keys of frames are
-//! HMACs over other words and both greetings: what has passed a handshake on can't speak after it.
+//! alone. The acceptor sends its own proof after it has checked the dialer's. The keys of frames
+//! are HMACs over other words and both greetings: what has passed a handshake on can't speak then.
 
 use crate::error::DirectError;
 use ganger_sched::internal::{choose, here};

@@ -1,5 +1,5 @@
-//! Refusals in the log. A peer can cause them as often as it likes, so each kind is logged once in a
-//! while.
+//! Refusals in the log. A peer can cause them as often as it likes, so each kind is logged once in
+//! a while.
 
 use crate::session::Refusal;
 use ganger_proc_api::Instant;

@@ -399,7 +399,7 @@ fn a_key_behind_its_end_has_one_next_entry() {
     }
 }
 
-/// A store of the user `alpha`, who may publish to these subjects.
+/// A store of a user with the right to publish to these subjects.
 fn limited(publish: &str) -> Option<(Broker, Arc<dyn Store>, TempDir)> {
     let folder = tempfile::tempdir().unwrap();
     let user = format!(
