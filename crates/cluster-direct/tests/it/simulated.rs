@@ -2,10 +2,13 @@
 
 #[path = "../../../cluster/tests/it/simulated/account.rs"]
 mod account;
+#[path = "../../../cluster/tests/it/simulated/cases.rs"]
+mod cases;
 /// The machines of the tests over a twin.
 #[path = "../../../cluster/tests/it/simulated/play.rs"]
 mod play;
 
+use cases::Two;
 use ganger_cluster::{Cluster, NodeChange};
 use ganger_cluster_direct::Direct;
 use ganger_net::sim::{Faults, Lan};
@@ -90,6 +93,11 @@ fn network(world: &World<'_>, faults: Faults) -> Lan {
     world.builder(move |builder| own.add_to(builder));
     world.carrier(lan.clone());
     lan
+}
+
+fn two<'w, 'a>(world: &'w World<'a>) -> Two<'w, 'a> {
+    let _lan = network(world, Faults::some());
+    Two::start(world, engine)
 }
 
 fn start(world: &World<'_>) -> (Lan, Log) {
@@ -225,4 +233,45 @@ fn a_seed_repeats_the_engine() {
         assert_eq!(first.decisions, second.decisions, "seed {seed}");
         assert_eq!(first.trace.to_string(), second.trace.to_string());
     }
+}
+
+// pins: B13
+// case: 11, 22
+#[test]
+fn a_monitor_has_the_cause() {
+    sim().check_worlds(5, |world| two(world).a_monitor_has_the_cause());
+}
+
+// pins: B13
+// case: 12, 13
+#[test]
+fn a_monitor_of_what_is_not_there_says_so() {
+    sim().check_worlds(5, |world| {
+        two(world).a_monitor_of_what_is_not_there_says_so();
+    });
+}
+
+// pins: B13
+// case: 14
+#[test]
+fn a_monitor_taken_back_is_silent() {
+    sim().check_worlds(5, |world| two(world).a_monitor_taken_back_is_silent());
+}
+
+// pins: B1
+// case: 2
+#[test]
+fn messages_of_many_pairs_keep_their_order() {
+    sim().check_worlds(5, |world| {
+        two(world).messages_of_many_pairs_keep_their_order();
+    });
+}
+
+// pins: B18
+// case: 23, 41, 42
+#[test]
+fn a_question_has_one_answer_whatever_ends_it() {
+    sim().check_worlds(5, |world| {
+        two(world).a_question_has_one_answer_whatever_ends_it();
+    });
 }

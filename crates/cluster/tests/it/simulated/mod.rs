@@ -1,10 +1,14 @@
 //! Nodes of a cluster on machines of a simulation, over a twin. The programs are as on threads.
 
 mod account;
+#[cfg(feature = "conformance")]
+mod cases;
 mod names;
 mod play;
 mod refusals;
 mod strong;
+#[cfg(feature = "conformance")]
+mod two;
 
 use ganger_cluster::{Faults, Twin};
 use ganger_sim::World;
