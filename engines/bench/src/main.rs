@@ -100,7 +100,11 @@ fn start() -> Result<(), BoxError> {
     };
     let is_said = |id: &Id| args.iter().any(|it| it == id.name());
     let said: Vec<Id> = ROWS.into_iter().filter(is_said).collect();
-    let rows = if said.is_empty() { &ROWS[..] } else { &said[..] };
+    let rows = if said.is_empty() {
+        &ROWS[..]
+    } else {
+        &said[..]
+    };
     let jobs = rows.iter().map(|id| Job::new(*id, Peer::Ganger, 2, size));
     let jobs: Vec<Job> = jobs.collect();
     if let Some(place) = Place::of_second() {
