@@ -18,9 +18,9 @@ pub use engine::{Engine, EngineError, EngineSink};
 pub use id::{Half, Halves, Incarnation, Lane, MAX_NAME, NameError, NodeId};
 pub use node::{
     Builder, Cluster, ClusterNameError, ClusterNameErrorKind, FarSpawn, FencingToken, Foreign,
-    FunctionRefused, Guarded, JoinError, LockLost, MAX_MESSAGE, NameLost, NameRevoked, NoStore,
-    NodeChange, Owner, PeerLook, Place, Registrar, StoreSource, StrongError, StrongLock,
-    StrongNames, TraceContext, TypeTaken, Types,
+    FunctionRefused, Guarded, JoinError, LeaseLook, LockLost, MAX_MESSAGE, NameLook, NameLost,
+    NameRevoked, NoStore, NodeChange, Owner, Owners, PeerLook, Place, Registrar, StoreLook,
+    StoreSource, StrongError, StrongLock, StrongNames, TraceContext, TypeTaken, Types,
 };
 pub use session::{
     End, Event, Identity, NoProof, Proof, Refusal, SendError, Session, Settings, State, Stats,

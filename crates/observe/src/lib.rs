@@ -54,7 +54,7 @@ pub use observer::{
     By, Counters, Group, Head, Node, Observer, ProcessDetails, Top, Tree, Wait, Waits,
 };
 #[cfg(feature = "cluster")]
-pub use observer::{Nodes, PeerLook};
+pub use observer::{LeaseLook, NameLook, Nodes, Owners, PeerLook, StoreLook};
 #[cfg(feature = "serve")]
 pub use observer::{Socket, SocketKind, SocketWait, Sockets};
 #[cfg(feature = "observer")]

@@ -47,6 +47,7 @@ fn add(text: &mut String, metric: &Metric) {
         Of::Histograms => "`Histograms`",
         Of::Alarms => "alarms",
         Of::Nodes => "cluster",
+        Of::Stores => "store",
     };
     let labels: Vec<_> = metric.labels.iter().map(|it| format!("`{it}`")).collect();
     let labels = labels.join(", ");

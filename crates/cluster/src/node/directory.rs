@@ -155,6 +155,16 @@ impl Directory {
         lock(&self.state).names.all()
     }
 
+    /// How many names in the cluster are known.
+    pub(crate) fn name_count(&self) -> usize {
+        lock(&self.state).names.count()
+    }
+
+    /// The first names in the cluster, in the order of their texts.
+    pub(crate) fn first_names(&self, most: usize) -> Vec<(Arc<str>, NodeName, Pid)> {
+        lock(&self.state).names.first(most)
+    }
+
     /// Gives a process of this node a name in the cluster.
     pub(crate) fn register(
         self: &Arc<Self>,

@@ -37,6 +37,7 @@ mod look;
 mod multi;
 mod names;
 mod not_asked;
+mod owners;
 mod parked;
 mod past;
 mod peer;
@@ -66,10 +67,12 @@ pub use cluster::Cluster;
 pub use functions::{FunctionRefused, Place};
 pub use look::PeerLook;
 pub use names::{ClusterNameError, ClusterNameErrorKind, NameRevoked};
+pub use owners::Owners;
 pub use registrar::{Registrar, StoreSource};
 pub use spawns::FarSpawn;
 pub use strong::{
-    FencingToken, Guarded, LockLost, NameLost, NoStore, Owner, StrongError, StrongLock, StrongNames,
+    FencingToken, Guarded, LeaseLook, LockLost, NameLook, NameLost, NoStore, Owner, StoreLook,
+    StrongError, StrongLock, StrongNames,
 };
 pub use traces::TraceContext;
 pub use types::{Foreign, MAX_MESSAGE, TypeTaken, Types};

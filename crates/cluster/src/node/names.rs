@@ -97,6 +97,21 @@ impl Names {
         all.collect()
     }
 
+    /// How many names are known.
+    pub(super) fn count(&self) -> usize {
+        self.by_name.len()
+    }
+
+    /// The first names, in the order of their texts, with their nodes and processes.
+    pub(super) fn first(&self, most: usize) -> Vec<(Arc<str>, NodeName, Pid)> {
+        let first = self.by_name.iter().take(most);
+        let first = first.filter_map(|(name, holders)| {
+            let holder = winner(holders)?;
+            Some((Arc::clone(name), holder.node, holder.pid))
+        });
+        first.collect()
+    }
+
     pub(super) fn own(&self, name: &str) -> Option<&Holder> {
         self.by_name.get(name)?.iter().find(|it| it.is_own())
     }

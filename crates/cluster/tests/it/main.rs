@@ -12,6 +12,7 @@ mod groups;
 mod inherited;
 mod model;
 mod node;
+mod owners;
 mod questions;
 #[cfg(feature = "conformance")]
 mod recovery;

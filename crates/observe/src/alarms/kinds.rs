@@ -27,6 +27,10 @@ pub enum Kind {
     TypeGrowth,
     /// A child has restarted again and again: its restarts at the last ten looks.
     Restarts,
+    /// The lease of a node was not renewed in time: the share of its time that has passed, in
+    /// hundredths. At 100 the node gives its strong names and locks up. Ends with a renewal, and with
+    /// the lease. Needs the feature `cluster`.
+    Lease,
     /// Processes wait for each other, and for threads, in a cycle: its waits. Severe. Looked for
     /// where [`Alarms::deadlocks`](crate::Alarms::deadlocks) says so.
     Deadlock,
@@ -52,6 +56,7 @@ impl Kind {
             Self::Failures => "failures",
             Self::TypeGrowth => "type_growth",
             Self::Restarts => "restarts",
+            Self::Lease => "lease",
             Self::Deadlock => "deadlock",
             Self::TraceFiles => "trace_files",
             Self::Custom(name) => name,
@@ -60,7 +65,7 @@ impl Kind {
 }
 
 /// The kinds of each scheduler, with their default limits.
-pub(super) const DEFAULTS: [(Kind, Rule); 10] = [
+pub(super) const DEFAULTS: [(Kind, Rule); 11] = [
     (Kind::Mailbox, rule(10_000, 1_000, 1, 1)),
     (Kind::MailboxGrowth, rule(1_000, 500, 30, 1)),
     (Kind::LongStep, rule(1, 1, 1, 10)),
@@ -71,6 +76,7 @@ pub(super) const DEFAULTS: [(Kind, Rule); 10] = [
     (Kind::Failures, rule(10, 1, 3, 10)),
     (Kind::TypeGrowth, rule(1_000, 500, 300, 1)),
     (Kind::Restarts, rule(3, 1, 1, 1)),
+    (Kind::Lease, rule(50, 50, 1, 1)),
 ];
 
 /// Of cycles of waits, which are looked for on demand.

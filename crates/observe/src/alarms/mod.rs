@@ -79,6 +79,7 @@ type Own = Box<dyn FnMut(&Handle) -> u64 + Send>;
 /// | `failures` | 10 a second | 3 | 1 a second | 10 |
 /// | `type_growth` | 1,000 | 300 | 500 | 1 |
 /// | `restarts` | 3 in ten looks | 1 | 1 in ten looks | 1 |
+/// | `lease` | 50 % have passed | 1 | 50 % | 1 |
 /// | `deadlock`, on demand | 1 | 2 | 1 | 1 |
 #[must_use = "`watch` begins to look"]
 pub struct Alarms {
@@ -329,6 +330,7 @@ fn values(kind: Kind, sample: &Sample, own: &[(Kind, u64)]) -> HashMap<Of, u64> 
         Kind::TimersLate => one(sample.lateness),
         Kind::DeadLetters => one(Some(sample.undelivered)),
         Kind::Failures => one(Some(sample.failed)),
+        Kind::Lease => one(sample.lease),
         Kind::TypeGrowth => {
             let each = sample
                 .types
@@ -358,6 +360,7 @@ fn text(kind: Kind, of: Of, value: u64, limit: u64) -> String {
         Kind::Processes => format!("{value} % of the processes that may be alive are"),
         Kind::TimersLate => format!("timers are {value} ms late"),
         Kind::DeadLetters => format!("{value} dead letters a second"),
+        Kind::Lease => format!("{value} % of the lease's time have passed without a renewal"),
         Kind::Failures => format!("{value} processes a second fail or panic"),
         Kind::TypeGrowth => format!("the processes of {of} only grow: {value} more"),
         Kind::Restarts | Kind::Deadlock | Kind::TraceFiles | Kind::Custom(_) => {

@@ -3,7 +3,7 @@
 use super::levels::Growth;
 use crate::observer::Observer;
 use ganger_proc_api::Pid;
-use ganger_sched::{Distributions, WorkerTimes};
+use ganger_sched::{Distributions, Handle, WorkerTimes};
 use std::collections::HashMap;
 use std::time::Duration;
 
@@ -49,6 +49,8 @@ pub(super) struct Sample {
     pub(super) undelivered: u64,
     /// Failures and panics a second.
     pub(super) failed: u64,
+    /// The part of the lease's time that has passed, in hundredths.
+    pub(super) lease: Option<u64>,
 }
 
 impl Sample {
@@ -102,12 +104,28 @@ impl Sample {
             let share = 100 * stats.live as u128 / (most.max(1) as u128);
             u64::try_from(share).unwrap_or(u64::MAX)
         });
+        sample.lease = lease(handle);
         (before.at, before.is_there) = (now, true);
         (before.long_steps, before.failed) = (long_steps, failed);
         before.undelivered = total.undelivered;
         (before.times, before.distributions) = (times, distributions);
         sample
     }
+}
+
+/// The part of the lease's time that has passed, in hundredths, where the scheduler is a node with a
+/// lease.
+#[cfg(feature = "cluster")]
+fn lease(handle: &Handle) -> Option<u64> {
+    let lease = ganger_cluster::Cluster::of(handle)?.lease()?;
+    let passed = lease.whole.saturating_sub(lease.left);
+    let share = (100 * passed.as_nanos()).checked_div(lease.whole.as_nanos())?;
+    u64::try_from(share).ok()
+}
+
+#[cfg(not(feature = "cluster"))]
+fn lease(_: &Handle) -> Option<u64> {
+    None
 }
 
 /// The share of all workers that was busy, in hundredths; none where no time has passed.

@@ -22,6 +22,7 @@ mod measures;
 mod mistake;
 mod nodes;
 mod order;
+mod owned;
 mod query;
 mod recent;
 mod sockets;
@@ -41,6 +42,7 @@ pub use nodes::{Node, Nodes, Peer};
 pub use order::By;
 #[cfg(feature = "serve")]
 pub(crate) use order::read_period;
+pub use owned::{ClusterName, ClusterNames, NodeLease, NodeStore};
 pub use query::{Field, Filter, ProcessesQuery, Term};
 pub use recent::{ProcessEvent, ProcessEvents};
 pub use sockets::{Socket, SocketWait, Sockets, SocketsQuery};

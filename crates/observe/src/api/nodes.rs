@@ -1,8 +1,30 @@
 //! The nodes of a cluster, and their sessions.
 
+use super::owned::{ClusterNames, NodeLease, NodeStore};
 use serde::{Deserialize, Serialize};
 
 /// The answer of `/api/v1/nodes`: the schedulers that are nodes of a cluster, with their peers.
+///
+/// ```
+/// let answer = r#"{"version": 1, "nodes": [{
+///     "scheduler": 1, "name": "alpha", "cluster": "shop", "incarnation": "19a0c3f51b2d0001",
+///     "peers": [],
+///     "names": {"eventual": 1, "strong": 1, "first": [
+///         {"name": "billing", "pid": "4294967299", "node": "alpha", "token": 7,
+///          "is_given_up": false},
+///         {"name": "cart", "pid": "{beta@main|4294967301}", "node": "beta", "token": null,
+///          "is_given_up": false}
+///     ]},
+///     "lease": {"left_ns": 4200000000, "whole_ns": 5000000000,
+///               "names": 1, "locks": 0, "waiting": 0},
+///     "store": {"what": "a registrar at alpha: a single authority", "lost_ns": null,
+///               "waiting": 0}
+/// }]}"#;
+/// let nodes: ganger_observe::api::Nodes = serde_json::from_str(answer)?;
+/// assert_eq!(nodes.nodes[0].names.first[0].token, Some(7));
+/// assert!(nodes.nodes[0].store.as_ref().is_some_and(|store| store.lost_ns.is_none()));
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Nodes {
     /// [`VERSION`](super::VERSION).
@@ -25,6 +47,13 @@ pub struct Node {
     pub incarnation: String,
     /// The peers that it knows, connected or not, by name.
     pub peers: Vec<Peer>,
+    /// The names of the cluster.
+    #[serde(default)]
+    pub names: ClusterNames,
+    /// The lease of the node, while the node has one.
+    pub lease: Option<NodeLease>,
+    /// The store of the node, if the node has one.
+    pub store: Option<NodeStore>,
 }
 
 /// A peer of a node. Pairs of figures are those of the lanes: control, and data.

@@ -110,7 +110,7 @@ const PATHS: [(&str, &str, &str); 22] = [
     (
         "/api/v1/nodes",
         "/api/v1/nodes",
-        "nodes of a cluster, with their peers and sessions",
+        "nodes of a cluster, with their peers, sessions, names, leases and stores",
     ),
     (
         "/api/v1/sockets",

@@ -150,8 +150,11 @@ impl Adding<'_> {
 
     #[cfg(feature = "cluster")]
     fn add_sessions(&mut self, handle: &Handle) {
-        let nodes = crate::observer::nodes::nodes(handle);
-        for peer in nodes.iter().flat_map(|it| &it.peers) {
+        let Some(node) = ganger_cluster::Cluster::of(handle) else {
+            return;
+        };
+        self.add_names(&node);
+        for peer in node.peers() {
             let (name, session) = (peer.name.as_str(), &peer.session);
             let is_up = session.state == ganger_cluster::State::Up;
             self.numbers(&table::SESSION_UP, &[(name, u64::from(is_up))]);
@@ -170,6 +173,22 @@ impl Adding<'_> {
             self.numbers(&table::SESSION_WAITING, &[(name, peer.waiting as u64)]);
             self.numbers(&table::SESSION_ASKED, &[(name, peer.asked as u64)]);
             self.numbers(&table::SESSION_WATCHING, &[(name, peer.watching as u64)]);
+        }
+    }
+
+    #[cfg(feature = "cluster")]
+    fn add_names(&mut self, node: &ganger_cluster::Cluster) {
+        let (eventual, strong) = node.name_counts();
+        let kinds = [("eventual", count(eventual)), ("strong", count(strong))];
+        self.numbers(&table::NAME_COUNT, &kinds);
+        if let Some(lease) = node.lease() {
+            self.add(&table::LEASE_LEFT, &[], Value::Time(lease.left));
+            let kinds = [("name", count(lease.names)), ("lock", count(lease.locks))];
+            self.numbers(&table::LEASE_HELD, &kinds);
+        }
+        if let Some(store) = node.store_look() {
+            self.number(&table::STORE_UP, u64::from(store.lost_for.is_none()));
+            self.number(&table::STORE_WAITING, count(store.waiting));
         }
     }
 

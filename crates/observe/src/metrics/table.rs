@@ -31,6 +31,8 @@ pub(crate) enum Of {
     Alarms,
     /// Schedulers that have joined a cluster, in programs with the feature `cluster`.
     Nodes,
+    /// Nodes with a consistent store.
+    Stores,
 }
 
 /// A metric.
@@ -187,4 +189,14 @@ metrics! {
         "Questions to processes of the peer without an answer so far.";
     SESSION_WATCHING: "ganger.session.watching", Gauge, "{process}", ["peer"], Nodes,
         "Processes of the peer that are monitored, watched or waited for.";
+    NAME_COUNT: "ganger.name.count", Gauge, "{name}", ["kind"], Nodes,
+        "Names of the cluster that the node knows, by kind: eventual, strong.";
+    LEASE_LEFT: "ganger.lease.left", Gauge, "s", [], Stores,
+        "The time until the node gives its strong names and locks up, unless its lease is renewed.";
+    LEASE_HELD: "ganger.lease.held", Gauge, "{claim}", ["kind"], Stores,
+        "Strong names and locks that the node holds, by kind: name, lock.";
+    STORE_UP: "ganger.store.up", Gauge, "{store}", [], Stores,
+        "1 while the node has news from its store, otherwise 0.";
+    STORE_WAITING: "ganger.store.waiting", Gauge, "{operation}", [], Stores,
+        "Operations of names and locks that the store has not answered so far.";
 }

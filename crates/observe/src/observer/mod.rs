@@ -23,7 +23,7 @@ pub(crate) mod waits;
 
 pub use groups::Group;
 #[cfg(feature = "cluster")]
-pub use nodes::{Nodes, PeerLook};
+pub use nodes::{LeaseLook, NameLook, Nodes, Owners, PeerLook, StoreLook};
 pub use one::ProcessDetails;
 pub use since::Counters;
 #[cfg(feature = "serve")]

@@ -8,8 +8,8 @@ use crate::feed::{Answer, News, Wish};
 use crate::measure::{Key, Pulse, Row, Rows, Sort};
 use crate::text;
 use ganger_observe::api::{
-    Filter, Group, Groups, Letter, Letters, Node, Nodes, Peer, ProcessesQuery, Scheduler, Snapshot,
-    Socket, Sockets, SocketsQuery, Waits,
+    ClusterName, Filter, Group, Groups, Letter, Letters, Node, Nodes, Peer, ProcessesQuery,
+    Scheduler, Snapshot, Socket, Sockets, SocketsQuery, Waits,
 };
 use std::collections::HashMap;
 use std::time::Duration;
@@ -391,9 +391,16 @@ impl App {
             }
             View::Nodes => {
                 let peers = self.peers().into_iter();
-                peers
-                    .map(|(node, it)| format!("{} {}", node.scheduler, it.name))
-                    .collect()
+                let peers = peers.map(|(node, it)| format!("{} {}", node.scheduler, it.name));
+                let names = self.names().into_iter().map(|(node, it)| {
+                    let kind = if it.token.is_some() {
+                        "strong"
+                    } else {
+                        "eventual"
+                    };
+                    format!("{} {kind} name {}", node.scheduler, it.name)
+                });
+                peers.chain(names).collect()
             }
             View::Alarms => {
                 let pulse = self.pulse.as_ref();
@@ -429,6 +436,13 @@ impl App {
         let nodes = self.nodes.iter().flat_map(|it| &it.nodes);
         let peers = nodes.flat_map(|node| node.peers.iter().map(move |peer| (node, peer)));
         peers.collect()
+    }
+
+    /// The names of the cluster, each with the node that knows the name.
+    pub(crate) fn names(&self) -> Vec<(&Node, &ClusterName)> {
+        let nodes = self.nodes.iter().flat_map(|it| &it.nodes);
+        let names = nodes.flat_map(|node| node.names.first.iter().map(move |name| (node, name)));
+        names.collect()
     }
 
     /// The letters of the shown scheduler, the newest first.

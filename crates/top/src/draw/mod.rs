@@ -3,6 +3,7 @@
 mod grid;
 mod head;
 mod one;
+mod owners;
 mod processes;
 mod theme;
 mod views;
@@ -52,11 +53,17 @@ pub(crate) fn head(app: &App, theme: Theme) -> Vec<Line<'static>> {
 }
 
 /// Draws the list of the view.
-pub(crate) fn view(app: &mut App, theme: Theme, area: Rect, buffer: &mut Buffer) {
+pub(crate) fn view(app: &mut App, theme: Theme, mut area: Rect, buffer: &mut Buffer) {
     if app.view == View::One {
         return single(app, theme, area, buffer);
     }
-    let count = rows(app);
+    if app.view == View::Nodes {
+        area = owners::draw(app, theme, area, buffer);
+    }
+    let count = match app.view {
+        View::Nodes => app.peers().len(),
+        _ => rows(app),
+    };
     let note = app.note().map(str::to_owned);
     if count == 0 || note.is_some() {
         let text = note.as_deref().unwrap_or(empty(app));
@@ -83,7 +90,7 @@ pub(crate) fn view(app: &mut App, theme: Theme, area: Rect, buffer: &mut Buffer)
         columns,
         sorted: sorted.map(|it| (it, app.is_descending)),
         count,
-        selected: Some(app.at()),
+        selected: Some(app.at()).filter(|it| *it < count),
         offset,
         row,
     };
@@ -97,7 +104,7 @@ fn rows(app: &App) -> usize {
         View::Tree => app.tree.visible().len(),
         View::Waits => app.waits.as_ref().map_or(0, |it| it.waits.len()),
         View::Sockets => app.sockets().len(),
-        View::Nodes => app.peers().len(),
+        View::Nodes => app.peers().len() + app.names().len(),
         View::Alarms => app
             .pulse
             .as_ref()

@@ -183,6 +183,13 @@ fn each_view_has_its_key_and_its_content() {
     stage.pass(1);
     stage.press(KeyCode::Char('c'));
     stage.shows(&["Nodes shop of demo", "billing", "stock", "up"]);
+    stage.shows(&[
+        "shop: names 2 strong, 1 eventual; lease",
+        "of 5.0 s left, names 1, locks 1",
+    ]);
+    stage.shows(&[
+        "NAME", "invoices", "strong", "TOKEN", "41", "cart", "eventual",
+    ]);
     stage.press(KeyCode::Char('a'));
     stage.shows(&[
         "Alarms 2, long steps 1",

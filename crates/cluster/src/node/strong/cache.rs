@@ -24,6 +24,8 @@ pub(crate) struct Cache {
     entries: HashMap<Box<str>, Named>,
     /// The claims of each lock, in their order.
     lines: HashMap<Box<str>, BTreeMap<Revision, Box<str>>>,
+    /// The entries of names.
+    names: usize,
     /// All is known up to this revision. `None`: the store is out of reach.
     revision: Option<Revision>,
 }
@@ -34,6 +36,7 @@ impl Cache {
             StoreChange::Snapshot { entries, revision } => {
                 self.entries.clear();
                 self.lines.clear();
+                self.names = 0;
                 self.revision = Some(revision);
                 entries.into_iter().for_each(|entry| self.put(entry));
             }
@@ -59,13 +62,16 @@ impl Cache {
             value: entry.value,
             revision: entry.revision,
         };
-        self.entries.insert(entry.key, named);
+        let is_name = entry.key.starts_with(NAMES);
+        let before = self.entries.insert(entry.key, named);
+        self.names += usize::from(is_name && before.is_none());
     }
 
     fn take(&mut self, key: &str) {
         let Some(named) = self.entries.remove(key) else {
             return;
         };
+        self.names -= usize::from(key.starts_with(NAMES));
         if let Some(name) = lock_of(key)
             && let Some(line) = self.lines.get_mut(name)
         {
@@ -83,6 +89,29 @@ impl Cache {
     /// The entry of a name.
     pub(crate) fn get(&self, key: &str) -> Option<&Named> {
         self.entries.get(key)
+    }
+
+    /// How many names have entries.
+    pub(crate) fn names(&self) -> usize {
+        self.names
+    }
+
+    /// The first names, in the order of their texts. O(entries × log most).
+    pub(crate) fn first_names(&self, most: usize) -> Vec<(Box<str>, Named)> {
+        let mut first = BTreeMap::new();
+        for (key, named) in &self.entries {
+            let Some(name) = key.strip_prefix(NAMES) else {
+                continue;
+            };
+            first.insert(name, named);
+            if first.len() > most {
+                first.pop_last();
+            }
+        }
+        let first = first.into_iter();
+        first
+            .map(|(name, named)| (name.into(), named.clone()))
+            .collect()
     }
 
     /// Whether the entry was there, and is there no more.

@@ -53,6 +53,7 @@ pub(crate) struct Shared {
     inbox: Mutex<Inbox>,
     helper: Arc<Helper>,
     clock: LeaseClock,
+    begun: Instant,
     watch: OnceLock<StoreWatch>,
 }
 
@@ -64,6 +65,7 @@ impl Shared {
         clock: LeaseClock,
         helper: Arc<Helper>,
     ) -> Arc<Self> {
+        let begun = clock();
         Arc::new(Self {
             scheduler,
             store,
@@ -72,12 +74,18 @@ impl Shared {
             inbox: Mutex::default(),
             helper,
             clock,
+            begun,
             watch: OnceLock::new(),
         })
     }
 
     pub(crate) fn now(&self) -> Instant {
         (self.clock)()
+    }
+
+    /// When the node has begun to watch the store.
+    pub(crate) fn begun(&self) -> Instant {
+        self.begun
     }
 
     /// Looks at the machine, or makes a claim, at this time. The process carries the acts out.

@@ -20,7 +20,7 @@ use super::cache::{Cache, LOCKS, NAMES};
 use super::hold::Hold;
 use crate::store::{LeaseId, Revision, StoreAnswer, StoreChange, StoreError, StoreOp};
 use ganger_proc_api::Instant;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -29,6 +29,25 @@ const MAX_CLAIMS: usize = 65_536;
 
 /// The number of a claim, in its node.
 pub(crate) type ClaimId = u64;
+
+/// The lease, the claims and the store at a moment, for observers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Figures {
+    /// For how long the lease is good, if the node has one.
+    pub(crate) left: Option<Duration>,
+    /// For how long a renewal makes it good.
+    pub(crate) whole: Duration,
+    pub(crate) names: usize,
+    pub(crate) locks: usize,
+    /// Claims that have no name or lock so far, or are being released.
+    pub(crate) waiting: usize,
+    /// Operations that the store has not answered.
+    pub(crate) asked: usize,
+    /// Whether the watch tells of changes.
+    pub(crate) is_known: bool,
+    /// When the watch was lost last.
+    pub(crate) lost_at: Option<Instant>,
+}
 
 /// Why a claim has no name or lock.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -106,6 +125,8 @@ pub(crate) struct Machine {
     retry_at: Option<Instant>,
     /// How often a claim was lost that had its name or lock.
     losses: u64,
+    /// When the watch of the store was lost last.
+    lost_at: Option<Instant>,
     todo: Vec<Todo>,
 }
 
@@ -120,6 +141,7 @@ impl Machine {
             number: 0,
             retry_at: None,
             losses: 0,
+            lost_at: None,
             todo: Vec::new(),
         }
     }
@@ -252,6 +274,44 @@ impl Machine {
     pub(crate) fn losses(&mut self, now: Instant) -> u64 {
         self.expire(now);
         self.losses
+    }
+
+    /// The lease, the claims and the store now. O(claims).
+    pub(crate) fn figures(&mut self, now: Instant) -> Figures {
+        self.expire(now);
+        let left = match &self.lease {
+            Lease::Held(held) => Some(held.hold.good_until().since(now)),
+            Lease::None | Lease::Granting => None,
+        };
+        let (mut names, mut locks) = (0, 0);
+        for claim in self.claims.values() {
+            match (claim.state, claim.is_lock) {
+                (State::Owned(_), true) => locks += 1,
+                (State::Owned(_), false) => names += 1,
+                _ => {}
+            }
+        }
+        Figures {
+            left,
+            whole: self.half(),
+            names,
+            locks,
+            waiting: self.claims.len() - names - locks,
+            asked: self.asked.len(),
+            is_known: self.cache.is_known(),
+            lost_at: self.lost_at,
+        }
+    }
+
+    /// The entries that this node owns now.
+    pub(crate) fn all_owned(&mut self, now: Instant) -> HashSet<Revision> {
+        self.expire(now);
+        let states = self.claims.values().map(|claim| claim.state);
+        let owned = states.filter_map(|state| match state {
+            State::Owned(revision) => Some(revision),
+            _ => None,
+        });
+        owned.collect()
     }
 
     /// Whether the claim is there, in any state.
@@ -400,6 +460,9 @@ impl Machine {
     /// The store has changed.
     pub(crate) fn changed(&mut self, change: StoreChange, now: Instant) {
         self.expire(now);
+        if matches!(change, StoreChange::Lost) && self.cache.is_known() {
+            self.lost_at = Some(now);
+        }
         self.cache.changed(change);
         // An entry that has gone without its owner.
         let cache = &self.cache;

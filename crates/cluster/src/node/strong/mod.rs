@@ -21,6 +21,7 @@ mod guarded;
 mod hold;
 mod keeper;
 mod lock;
+mod look;
 mod machine;
 #[cfg(test)]
 mod model;
@@ -31,6 +32,7 @@ pub(crate) use clock::{LeaseClock, now};
 pub use guarded::Guarded;
 pub(crate) use keeper::{Keeper, Shared};
 pub use lock::{LockLost, StrongLock};
+pub use look::{LeaseLook, NameLook, StoreLook};
 pub(crate) use machine::Machine;
 pub use names::StrongNames;
 pub use values::{FencingToken, NameLost, NoStore, Owner, StrongError};

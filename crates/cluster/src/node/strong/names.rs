@@ -52,12 +52,12 @@ use std::sync::{Arc, Weak};
 /// ```
 #[derive(Clone)]
 pub struct StrongNames {
-    shared: Arc<Shared>,
-    own: Arc<Own>,
+    pub(super) shared: Arc<Shared>,
+    pub(super) own: Arc<Own>,
 }
 
-struct Own {
-    node: Box<str>,
+pub(super) struct Own {
+    pub(super) node: Box<str>,
     incarnation: u64,
     claims: AtomicU64,
 }

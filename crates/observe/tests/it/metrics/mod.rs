@@ -18,7 +18,7 @@ pub(crate) type Documented = (String, String, BTreeSet<String>);
 
 /// The list in `docs/METRICS.md`, which is written from the table of the exporters.
 pub(crate) fn documented() -> Vec<Documented> {
-    documented_of(|place| place != "cluster")
+    documented_of(|place| !["cluster", "store"].contains(&place))
 }
 
 /// Those of the schedulers that the column says.

@@ -3,8 +3,9 @@
 use super::crowd::{Member, nanos, pid};
 use crate::text::whole;
 use ganger_observe::api::{
-    Group, Groups, Head, Letter, Letters, Node, Nodes, Peer, SchedulerLetters, Socket, SocketWait,
-    Sockets, SocketsQuery, Tree, TreeNode, VERSION, WaitFor, Waits,
+    ClusterName, ClusterNames, Group, Groups, Head, Letter, Letters, Node, NodeLease, NodeStore,
+    Nodes, Peer, SchedulerLetters, Socket, SocketWait, Sockets, SocketsQuery, Tree, TreeNode,
+    VERSION, WaitFor, Waits,
 };
 use std::cmp::Reverse;
 
@@ -169,12 +170,40 @@ pub(super) fn nodes(now: f64) -> Nodes {
         last_end: None,
         undelivered: 0,
     };
+    let name = |name: &str, node: &str, token: Option<u64>| ClusterName {
+        name: name.to_owned(),
+        pid: format!("{{{node}@main|4294967303}}"),
+        node: node.to_owned(),
+        token,
+        is_given_up: false,
+    };
     let shop = Node {
         scheduler: 1,
         name: "shop".to_owned(),
         cluster: "demo".to_owned(),
         incarnation: "19a0c3f51b2d0001".to_owned(),
         peers: vec![peer("billing", now % 60.0 < 55.0), peer("stock", true)],
+        names: ClusterNames {
+            eventual: 1,
+            strong: 2,
+            first: vec![
+                name("invoices", "shop", Some(41)),
+                name("orders", "stock", Some(17)),
+                name("cart", "stock", None),
+            ],
+        },
+        lease: Some(NodeLease {
+            left_ns: nanos(5.0 - now % 2.0),
+            whole_ns: nanos(5.0),
+            names: 1,
+            locks: 1,
+            waiting: 0,
+        }),
+        store: Some(NodeStore {
+            what: "a registrar at stock: a single authority".to_owned(),
+            lost_ns: None,
+            waiting: 0,
+        }),
     };
     Nodes {
         version: VERSION,

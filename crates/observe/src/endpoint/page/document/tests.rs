@@ -331,7 +331,12 @@ fn answers() -> Vec<Value> {
                 "queued": [1, 1], "unacknowledged": [1, 1], "resent": [1, 1], "watching": 1,
                 "watched": 1, "links": 1, "asked": 1, "waiting": 1, "ended": 1, "last_end": null,
                 "undelivered": 1
-            }]
+            }],
+            "names": {"eventual": 1, "strong": 1, "first": [{
+                "name": "", "pid": "", "node": "", "token": null, "is_given_up": false
+            }]},
+            "lease": {"left_ns": 1, "whole_ns": 1, "names": 1, "locks": 1, "waiting": 1},
+            "store": {"what": "", "lost_ns": null, "waiting": 1}
         }]})),
         written::<Sockets>(json!({"version": 1, "open": 1, "driven": [1], "sockets": [{
             "scheduler": 1, "id": 1, "kind": "", "local": null, "peer": null,

@@ -262,18 +262,44 @@ function nodes() {
     number("Lost", (it) => it.undelivered),
     { title: "Last end", class: "wide", cell: (it) => it.last_end ?? "" },
   ], { key: (it) => `${it.scheduler} ${it.name}`, empty: "No other node is known." });
+  const owners = new Table([
+    { title: "Name", class: "name", cell: (it) => it.name },
+    { title: "Owner", class: "wide", cell: (it) => it.pid },
+    { title: "Of node", class: "name", cell: (it) => it.node },
+    { title: "Kind", cell: (it) => (it.token === null ? "eventual" : it.is_given_up ? "strong, given up" : "strong") },
+    { title: "Token", class: "number", cell: (it) => (it.token === null ? "" : `${it.token}`) },
+    { title: "Seen by", class: "name", cell: (it) => it.of },
+  ], { key: (it) => `${it.scheduler} ${it.token === null} ${it.name}`, empty: "No name of the cluster is known." });
   const note = make("p", { class: "note" });
+  const agreed = make("p", { class: "note" });
   return {
-    element: make("div", {}, note, table.element),
+    element: make("div", {}, note, table.element, agreed, owners.element),
     path: () => "/api/v1/nodes",
     answer(answer) {
       const all = ofScheduler(answer.nodes);
       put(note, all.map((it) => `${it.name}, run ${it.incarnation} of the cluster ${it.cluster}.`).join(" ")
         || "No scheduler here is a node of a cluster: see ganger::cluster.");
       table.draw(all.flatMap((of) => of.peers.map((it) => ({ ...it, scheduler: of.scheduler, node: of.name }))));
+      put(agreed, all.map(agreement).join(" "));
+      owners.draw(all.flatMap((of) => of.names.first.map((it) => ({ ...it, scheduler: of.scheduler, of: of.name }))));
     },
     refused: (error) => put(note, error.message),
   };
+}
+
+/** The store, the lease and the number of the names of a node, as sentences. */
+function agreement({ name, names, lease, store }) {
+  const all = names.eventual + names.strong;
+  const some = all > names.first.length ? `, the first ${count(names.first.length)} below` : "";
+  const told = [`${name} knows ${count(names.strong)} strong and ${count(names.eventual)} eventual names${some}.`];
+  if (store) {
+    const reached = store.lost_ns === null ? "reachable" : `not reachable for ${duration(store.lost_ns)}`;
+    told.push(`Its store: ${store.what}; ${reached}, ${count(store.waiting)} operations wait.`);
+  }
+  if (lease) {
+    told.push(`Its lease: ${duration(lease.left_ns)} of ${duration(lease.whole_ns)} left, for ${count(lease.names)} names and ${count(lease.locks)} locks; ${count(lease.waiting)} wait.`);
+  }
+  return told.join(" ");
 }
 
 /** Numbers from the largest down, and texts from the first up, with none at the end. */
