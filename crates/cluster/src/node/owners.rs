@@ -16,8 +16,8 @@ pub struct Owners {
 }
 
 impl Cluster {
-    /// The names of the cluster with their owners, so many at most. While the store is out of reach,
-    /// strong names of other nodes are as they were. O(known strong names × log(most) + most);
+    /// The names of the cluster with their owners, so many at most. While the store is out of
+    /// reach, strong names of other nodes are as they were. O(known strong names × log(most) + most);
     /// holds the lock of the node's names meanwhile.
     #[must_use]
     pub fn owners(&self, most: usize) -> Owners {
@@ -58,7 +58,7 @@ impl Cluster {
     }
 
     /// The consistent store of the node, if it has one, as the node's watch sees it: a store that
-    /// still tells of changes counts as reachable. O(claims of the node), as [`lease`](Self::lease).
+    /// still tells of changes counts as reachable. Costs as much as [`lease`](Self::lease).
     #[must_use]
     pub fn store_look(&self) -> Option<StoreLook> {
         let strong = self.core.base.strong.get()?;

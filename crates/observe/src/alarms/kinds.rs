@@ -28,8 +28,8 @@ pub enum Kind {
     /// A child has restarted again and again: its restarts at the last ten looks.
     Restarts,
     /// The lease of a node was not renewed in time: the share of its time that has passed, in
-    /// hundredths. At 100 the node gives its strong names and locks up. Ends with a renewal, and with
-    /// the lease. Needs the feature `cluster`.
+    /// hundredths. At 100 the node gives its strong names and locks up. Ends with a renewal, and
+    /// with the lease. Needs the feature `cluster`.
     Lease,
     /// Processes wait for each other, and for threads, in a cycle: its waits. Severe. Looked for
     /// where [`Alarms::deadlocks`](crate::Alarms::deadlocks) says so.

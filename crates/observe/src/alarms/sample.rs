@@ -113,8 +113,8 @@ impl Sample {
     }
 }
 
-/// The part of the lease's time that has passed, in hundredths, where the scheduler is a node with a
-/// lease.
+/// The part of the lease's time that has passed, in hundredths, where the scheduler is a node
+/// with a lease.
 #[cfg(feature = "cluster")]
 fn lease(handle: &Handle) -> Option<u64> {
     let lease = ganger_cluster::Cluster::of(handle)?.lease()?;
