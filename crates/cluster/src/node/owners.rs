@@ -17,8 +17,8 @@ pub struct Owners {
 
 impl Cluster {
     /// The names of the cluster with their owners, so many at most. While the store is out of
-    /// reach, strong names of other nodes are as they were. O(known strong names × log(most) + most);
-    /// holds the lock of the node's names meanwhile.
+    /// reach, strong names of other nodes are as they were. O(known strong names × log(most) +
+    /// most); holds the lock of the node's names meanwhile.
     #[must_use]
     pub fn owners(&self, most: usize) -> Owners {
         let base = &self.core.base;
