@@ -281,13 +281,18 @@ impl Builder {
                 .set_router(gateway)
                 .map_err(|_| JoinError::HasRouter)?,
         }
-        let sink = Arc::new(Sink(Arc::downgrade(&core)));
-        core.base.engine.start_in(scheduler, &id, sink)?;
+        // Before the engine: a peer that finds this node finds its registrar.
         let store = match self.store.map(|it| it.0) {
             Some(Source::Store(store)) => Some(store),
             Some(Source::Registrar(registrar)) => Some(start_store(&core, scheduler, registrar)?),
-            None => core.base.engine.store(),
+            None => None,
         };
+        let sink = Arc::new(Sink(Arc::downgrade(&core)));
+        if let Err(error) = core.base.engine.start_in(scheduler, &id, sink) {
+            core.base.helpers.end_at_once();
+            return Err(error.into());
+        }
+        let store = store.or_else(|| core.base.engine.store());
         if let Some(store) = store {
             let _only = core.base.store.set(Arc::clone(&store));
             let helper = core.base.helpers.add(0);

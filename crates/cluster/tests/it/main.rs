@@ -16,6 +16,7 @@ mod owners;
 mod questions;
 #[cfg(feature = "conformance")]
 mod recovery;
+mod registrar;
 mod session;
 mod simulated;
 mod strong;
