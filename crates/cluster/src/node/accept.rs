@@ -20,7 +20,7 @@ impl State {
         &mut self,
         lane: Lane,
         envelope: &Envelope,
-        encoded: &Encoded,
+        encoded: &Encoded<'_>,
         places: Places,
         now: Instant,
     ) -> Result<(), SendErrorKind> {

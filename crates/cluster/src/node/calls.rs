@@ -42,28 +42,26 @@ use std::sync::{Arc, Weak};
 /// The most questions of a direction whose answers are out.
 const MAX_OPEN: usize = 1 << 20;
 
-type Encoding = Result<(Encoded, Payloads), (EncodeError, Payloads)>;
-
 /// Encodes the values of a message, with the replies, addresses and PIDs inside of them.
-pub(crate) fn encode(
-    peer: &Arc<Peer>,
+pub(crate) fn encode<'t>(
+    peer: &'t Arc<Peer>,
     scheduler: &Handle,
-    payloads: Payloads,
-) -> (Encoding, Option<Replies>) {
+    payloads: &mut Payloads,
+) -> Result<(Encoded<'t>, Option<Replies>), EncodeError> {
     let types = &peer.base.types;
-    let with_context = |(encoded, payloads): (Encoded, Payloads)| {
-        let context = traces::current(peer.base.traces.as_deref());
-        (encoded.with_context(context), payloads)
+    let (mut encoded, replies) = if payloads.iter().all(|value| types.is_plain(value)) {
+        (Encoded::new(types, payloads)?, None)
+    } else {
+        let asking = Arc::clone(&peer.asking);
+        let encode = || Encoded::new(types, payloads);
+        let (encoded, replies) = crossing::encode(scheduler, asking, encode);
+        (encoded?, Some(replies).filter(|it| !it.is_empty()))
     };
-    if payloads.iter().all(|value| value.kind().is_none()) {
-        return (Encoded::new(types, payloads).map(with_context), None);
+    encoded.set_context(traces::current(peer.base.traces.as_deref()));
+    if let Some(replies) = &replies {
+        encoded.set_replies(replies.numbers());
     }
-    let asking = Arc::clone(&peer.asking);
-    let encode = || Encoded::new(types, payloads);
-    let (encoded, replies) = crossing::encode(scheduler, asking, encode);
-    let encoded = encoded.map(|(it, payloads)| (it.with_replies(replies.numbers()), payloads));
-    let encoded = encoded.map(with_context);
-    (encoded, Some(replies).filter(|it| !it.is_empty()))
+    Ok((encoded, replies))
 }
 
 /// Puts the completers of an accepted message into the table. Under the lock of the peer. Returns
@@ -212,6 +210,9 @@ impl Answering {
     /// here, or can't be read, or too many questions are open. Returns those that have.
     pub(crate) fn settle(&self, said: Vec<u64>) -> Vec<u64> {
         let come = self.numbers();
+        if said.is_empty() {
+            return come;
+        }
         let known: HashSet<_> = come.iter().copied().collect();
         for number in said {
             let is_early = || (self.peer).look(|state| state.tables.open.early.remove(&number));
@@ -327,15 +328,18 @@ fn write(
     answer: Result<Payload, CommandError>,
 ) -> (Bytes, Option<Replies>, Payloads) {
     let error = match answer {
-        Ok(value) => match encode(peer, scheduler, Payloads::from(value)) {
-            (Ok((encoded, payloads)), replies) => {
-                let mut apart = Apart::default();
-                apart.u8(VALUE);
-                values::write_values(&mut apart, peer.places, &payloads, &encoded);
-                return (apart.finish(), replies, payloads);
+        Ok(value) => {
+            let mut payloads = Payloads::from(value);
+            match encode(peer, scheduler, &mut payloads) {
+                Ok((encoded, replies)) => {
+                    let mut apart = Apart::default();
+                    apart.u8(VALUE);
+                    values::write_values(&mut apart, peer.places, &payloads, &encoded);
+                    return (apart.finish(), replies, payloads);
+                }
+                Err(why) => CommandError::Failed(why.to_string().into()),
             }
-            (Err((why, _)), _) => CommandError::Failed(why.to_string().into()),
-        },
+        }
         Err(error) => error,
     };
     (write_error(&error), None, Payloads::default())
@@ -363,7 +367,7 @@ pub(crate) fn read(decoder: &Decoder, types: &Types, body: Bytes) -> Result<Answ
     let mut known = Known::default();
     Ok(match reader.u8()? {
         VALUE => {
-            let (values, replies) = decoder.values(&mut reader, &mut known, types)?;
+            let (values, replies) = decoder.values(&mut reader, &mut known, types, &|it| it())?;
             let context = traces::read(&mut reader)?;
             (Ok(values.into_first()), replies, context)
         }

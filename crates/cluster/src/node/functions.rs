@@ -126,8 +126,9 @@ fn ask<O: Any + Send>(
     let peer = core
         .reach(node)
         .ok_or_else(|| NotAsked::no_connection(node))?;
-    let (encoded, replies) = calls::encode(&peer, scheduler, Payloads::from(input));
-    let (encoded, values) = encoded.map_err(|(why, _)| {
+    let mut values = Payloads::from(input);
+    let encoded = calls::encode(&peer, scheduler, &mut values);
+    let (encoded, replies) = encoded.map_err(|why| {
         refused(match why {
             EncodeError::NoCodec(name) => SendErrorKind::NoCodec(TypeName::new(name)),
             EncodeError::TooLarge => SendErrorKind::TooLarge,

@@ -36,17 +36,10 @@ impl Gateway {
         let Some(scheduler) = self.0.base.scheduler.upgrade() else {
             return refuse(SendErrorKind::Stopping, envelope);
         };
-        let payloads = std::mem::take(&mut envelope.message.payloads);
-        let (encoded, replies) = calls::encode(&peer, &scheduler, payloads);
-        let encoded = match encoded {
-            Ok((encoded, payloads)) => {
-                envelope.message.payloads = payloads;
-                encoded
-            }
-            Err((why, payloads)) => {
-                envelope.message.payloads = payloads;
-                return refuse(why.into(), envelope);
-            }
+        let encoded = calls::encode(&peer, &scheduler, &mut envelope.message.payloads);
+        let (encoded, replies) = match encoded {
+            Ok(encoded) => encoded,
+            Err(why) => return refuse(why.into(), envelope),
         };
         let questions = replies.as_ref().map_or(0, |it| it.numbers().count());
         let sent = peer.put(|state, now| {

@@ -184,6 +184,11 @@ impl Link {
     }
 
     fn receive(&mut self, scheduler: &Handle, half: Half, lane: Lane, messages: Messages) {
+        let answering = match self.answering.take() {
+            Some(answering) if answering.half() == half => answering,
+            _ => Answering::new(&self.peer, half),
+        };
+        self.answering = Some(Arc::clone(&answering));
         for Message { op, body, cost } in messages {
             let cost = Cost::Credit(half, cost);
             // The credit of a chunk comes back before its message is whole, which needs it.
@@ -192,7 +197,7 @@ impl Link {
             } else if op != op::MESSAGE {
                 self.give_back(lane, cost);
             }
-            if let Err(why) = self.read(scheduler, (half, lane), op, body, cost) {
+            if let Err(why) = self.read(scheduler, (&answering, lane), op, body, cost) {
                 self.peer.fail(half, why);
                 return;
             }
@@ -211,28 +216,29 @@ impl Link {
     fn read(
         &mut self,
         scheduler: &Handle,
-        (half, lane): (Half, Lane),
+        (answering, lane): (&Arc<Answering>, Lane),
         op: u8,
         body: Bytes,
         cost: Cost,
     ) -> Result<(), ReadError> {
+        let half = answering.half();
         let incoming = &mut self.incoming[lane.index()];
         let mut reader = Reader::new(body);
         match op {
             op::MESSAGE => {
                 let types = &self.peer.base.types;
-                let answering = match &self.answering {
-                    Some(answering) if answering.half() == half => answering,
-                    _ => self.answering.insert(Answering::new(&self.peer, half)),
-                };
-                let context = Arc::clone(answering);
                 let (decoder, known) = (&mut self.decoder, &mut incoming.known);
-                let decode = || decoder.message(&mut reader, known, types);
-                let (envelope, said) = crossing::decode(scheduler, context, decode)?;
-                let replies = (Arc::clone(answering), answering.settle(said));
-                let (base, trace) = (Arc::clone(&self.peer.base), traces::read(&mut reader)?);
+                let context = || Arc::clone(answering) as _;
+                let within = &|it: &dyn Fn() -> _| crossing::decode(scheduler, context(), it);
+                let (envelope, said) = decoder.message(&mut reader, known, types, within)?;
+                let replies = (answering, answering.settle(said));
                 let message = (envelope, cost, replies);
-                traces::within(base.traces.as_deref(), trace, || {
+                let Some(trace) = traces::read(&mut reader)? else {
+                    self.deliver(scheduler, lane, message);
+                    return Ok(());
+                };
+                let base = Arc::clone(&self.peer.base);
+                traces::within(base.traces.as_deref(), Some(trace), || {
                     self.deliver(scheduler, lane, message);
                 });
             }
@@ -247,7 +253,7 @@ impl Link {
                     }
                     let cost = Cost::Large(whole.len());
                     // Its texts are inline, so a table of its own will do.
-                    self.read(scheduler, (half, lane), op, whole, cost)?;
+                    self.read(scheduler, (answering, lane), op, whole, cost)?;
                 }
             }
             op::CALL => {
@@ -268,12 +274,13 @@ impl Link {
         &mut self,
         scheduler: &Handle,
         lane: Lane,
-        (envelope, cost, replies): (Envelope, Cost, Inside),
+        (envelope, cost, (answering, replies)): (Envelope, Cost, (&Arc<Answering>, Vec<u64>)),
     ) {
+        let inside = |replies| (Arc::clone(answering), replies);
         if lane == Lane::Control {
             let send = |envelope| scheduler.send_control(envelope);
             if let Err(refused) = offer(scheduler, envelope, send) {
-                self.refuse(scheduler, refused, &replies);
+                self.refuse(scheduler, refused, &inside(replies));
             }
             return;
         }
@@ -286,14 +293,14 @@ impl Link {
         match sent {
             Err(refused) if refused.kind == SendErrorKind::Full => {
                 if let Some(waker) = &self.waker {
-                    let waiting = (refused.into_envelope(), cost, replies);
+                    let waiting = (refused.into_envelope(), cost, inside(replies));
                     self.parked.push(scheduler, waker, waiting);
                 }
             }
             sent => {
                 self.give_back(lane, cost);
                 if let Err(refused) = sent {
-                    self.refuse(scheduler, refused, &replies);
+                    self.refuse(scheduler, refused, &inside(replies));
                 }
             }
         }

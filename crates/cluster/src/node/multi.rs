@@ -19,14 +19,11 @@ pub(crate) fn send(
     targets: &[Pid],
     mut message: Message,
 ) -> Result<(), SendErrorKind> {
-    let payloads = std::mem::take(&mut message.payloads);
-    let (encoded, replies) = calls::encode(peer, scheduler, payloads);
+    let (encoded, replies) = calls::encode(peer, scheduler, &mut message.payloads)?;
     if replies.is_some() {
         // A question has one target.
         return Err(SendErrorKind::NoCodec(TypeName::new("Reply")));
     }
-    let (encoded, payloads) = encoded.map_err(|(why, _)| SendErrorKind::from(why))?;
-    message.payloads = payloads;
     let mut apart = Apart::default();
     apart.varint(targets.len() as u64);
     for target in targets {

@@ -92,6 +92,7 @@ pub(crate) struct State {
     past: Past,
     /// When the link's timer fires.
     armed: Option<Instant>,
+    pumped_at: Instant,
     /// Why messages are refused: the node leaves, or the link is gone.
     is_closed: bool,
     /// The peer has been told that this node leaves.
@@ -125,6 +126,7 @@ impl Peer {
             happened: VecDeque::new(),
             past: Past::default(),
             armed: None,
+            pumped_at: Base::now(),
             is_closed: false,
             has_left: false,
             chunk: chunk.clamp(1, MAX_CHUNK),
@@ -182,12 +184,14 @@ impl Peer {
     /// nothing else changes.
     pub(crate) fn put<R>(&self, put: impl FnOnce(&mut State, Instant) -> R) -> R {
         let mut state = lock(&self.state);
-        let now = Base::now();
+        // An open session takes messages without a look at the clock.
+        let is_up = state.session.is_up();
+        let now = if is_up { state.pumped_at } else { Base::now() };
         let result = put(&mut state, now);
         if state.only_waits() {
             return result;
         }
-        let then = state.pump(self, now);
+        let then = state.pump(self, Base::now());
         drop(state);
         self.after(then);
         result
@@ -527,6 +531,7 @@ impl State {
 
     /// Hands frames to the engine, as long as some may leave.
     fn pump(&mut self, peer: &Peer, now: Instant) -> Then {
+        self.pumped_at = now;
         self.feed(peer.places, now);
         while let Some(transmit) = self.session.poll_frame(now) {
             let frame = transmit.frame.clone();

@@ -37,7 +37,7 @@ impl Places {
                 fields.symbol(SymbolKind::Host, node.as_str());
             }
         }
-        fields.symbol(SymbolKind::Host, pid.host().as_str());
+        fields.host(pid.host());
         fields.varint(pid.id());
     }
 
@@ -60,8 +60,8 @@ impl Places {
             }
             _ => return Err(ReadError::Short),
         };
-        let host = reader.symbol(known, SymbolKind::Host)?;
-        let host = self.name(HostName::known, &host)?;
+        let look = |text: &str| self.name(HostName::known, text);
+        let (host, _) = reader.find(known, SymbolKind::Host, |it| &mut it.hosts, look)?;
         let id = reader.varint()?;
         Ok(Pid::new(host, id).with_node(node))
     }

@@ -32,7 +32,7 @@ pub(crate) fn serve(
     };
     let inherited = inherited::read(&mut reader, &peer.base)?;
     let answering = Answering::new(peer, half);
-    let decode = || decoder.values(&mut reader, &mut known, types);
+    let decode = || decoder.values(&mut reader, &mut known, types, &|it| it());
     let context = Arc::clone(&answering);
     let (values, mut replies) = crossing::decode(scheduler, context, decode)?;
     let trace = traces::read(&mut reader)?;

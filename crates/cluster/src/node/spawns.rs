@@ -120,8 +120,7 @@ impl FarSpawn {
         let scheduler = self.core.base.scheduler.upgrade().ok_or_else(no_node)?;
         let mut values = Payloads::from(self.input);
         values.extend(self.first);
-        let (encoded, replies) = calls::encode(&peer, &scheduler, values);
-        let (encoded, values) = encoded.map_err(|(why, _)| why)?;
+        let (encoded, replies) = calls::encode(&peer, &scheduler, &mut values)?;
         let watcher = self.watcher.as_ref().map(|it| &it.watcher);
         for process in watcher.into_iter().chain(&self.linked) {
             let pid = process.pid();

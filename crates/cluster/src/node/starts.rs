@@ -43,7 +43,8 @@ pub(crate) fn start(
     }
     let link = far_links::read(&mut reader, &mut known, peer.places)?;
     let inherited = inherited::read(&mut reader, &peer.base)?;
-    let (values, replies) = decoder.values(&mut reader, &mut known, &peer.base.types)?;
+    let (values, replies) =
+        decoder.values(&mut reader, &mut known, &peer.base.types, &|it| it())?;
     let trace = traces::read(&mut reader)?;
     let _come = answering.settle(replies);
     let mut values = values.into_iter();

@@ -62,6 +62,9 @@ impl From<EncodeError> for SendErrorKind {
     }
 }
 
+/// Calls the decoder of a value with replies, addresses or PIDs inside.
+pub(crate) type Within<'a> = &'a dyn Fn(&dyn Fn() -> Option<Payload>) -> Option<Payload>;
+
 /// Room for most values, which then need one allocation.
 const USUAL: usize = 128;
 
@@ -75,6 +78,8 @@ struct Codec {
     name: Arc<str>,
     encode: Encode,
     decode: Decode,
+    /// Whether no reply, address or PID can be inside, and no code of users runs.
+    is_plain: bool,
 }
 
 /// The codecs of a node: see [`Builder::types`](crate::Builder::types).
@@ -82,8 +87,10 @@ struct Codec {
 /// Scalars, texts, byte strings and PIDs need no registration.
 #[derive(Clone)]
 pub struct Types {
-    by_kind: HashMap<Kind, Codec>,
-    by_name: HashMap<Arc<str>, Decode>,
+    codecs: Vec<Codec>,
+    /// Their places.
+    by_kind: HashMap<Kind, usize>,
+    by_name: HashMap<Arc<str>, usize>,
     /// Of inherited values, by their types and by their names.
     inherited: HashMap<TypeId, (Arc<str>, EncodeInherited)>,
     inherited_by_name: HashMap<Arc<str>, DecodeInherited>,
@@ -93,6 +100,7 @@ pub struct Types {
 impl Default for Types {
     fn default() -> Self {
         let mut types = Self {
+            codecs: Vec::new(),
             by_kind: HashMap::new(),
             by_name: HashMap::new(),
             inherited: HashMap::new(),
@@ -109,8 +117,12 @@ impl Default for Types {
             name: "bytes".into(),
             encode: encode_bytes,
             decode: decode_bytes,
+            is_plain: true,
         };
         types.insert(Kind::of::<Vec<u8>>(), bytes);
+        for codec in &mut types.codecs {
+            codec.is_plain = true;
+        }
         types
     }
 }
@@ -129,6 +141,7 @@ impl Types {
             name: Arc::clone(&name),
             encode: encode::<T>,
             decode: decode::<T>,
+            is_plain: false,
         };
         let kind = Kind::of::<T>();
         let is_taken = self.by_kind.contains_key(&kind) || self.by_name.contains_key(&name);
@@ -209,8 +222,20 @@ impl Types {
     }
 
     fn insert(&mut self, kind: Kind, codec: Codec) {
-        self.by_name.insert(Arc::clone(&codec.name), codec.decode);
-        self.by_kind.insert(kind, codec);
+        let place = self.codecs.len();
+        self.by_name.insert(Arc::clone(&codec.name), place);
+        self.by_kind.insert(kind, place);
+        self.codecs.push(codec);
+    }
+
+    fn of(&self, kind: Kind) -> Option<&Codec> {
+        self.by_kind.get(&kind).map(|place| &self.codecs[*place])
+    }
+
+    /// Whether no reply, address or PID is inside of a value.
+    pub(crate) fn is_plain(&self, value: &Payload) -> bool {
+        let codec = value.kind().map(|kind| self.of(kind));
+        codec.is_none_or(|codec| codec.is_some_and(|it| it.is_plain))
     }
 
     /// The first registration that was refused.
@@ -218,33 +243,44 @@ impl Types {
         self.taken.as_ref()
     }
 
-    /// The name and the bytes of a value, at most `room` bytes long.
+    /// The name of a value's type. The bytes of the value, at most `room`, go into `bytes`, which
+    /// is empty.
     pub(crate) fn encode(
         &self,
         value: &mut Payload,
         room: usize,
-    ) -> Result<(Arc<str>, Vec<u8>), EncodeError> {
+        bytes: &mut Vec<u8>,
+    ) -> Result<&str, EncodeError> {
         let kind = value.kind();
-        let codec = kind.and_then(|kind| self.by_kind.get(&kind));
         let name = kind.map_or("()", Kind::name);
+        let codec = kind.and_then(|kind| self.of(kind));
         let codec = codec.ok_or(EncodeError::NoCodec(name))?;
-        let mut bytes = Limited {
-            bytes: Vec::with_capacity(USUAL.min(room)),
+        bytes.reserve(USUAL.min(room));
+        let mut limited = Limited {
+            bytes: std::mem::take(bytes),
             room,
             is_full: false,
         };
-        (codec.encode)(value, &mut bytes)?;
-        Ok((Arc::clone(&codec.name), bytes.bytes))
+        let encoded = (codec.encode)(value, &mut limited);
+        *bytes = limited.bytes;
+        encoded.map(|()| &*codec.name)
     }
 
-    /// The value of these bytes.
-    pub(crate) fn decode(&self, name: Arc<str>, bytes: Bytes) -> Payload {
-        // A type's own code must not end the link.
-        let decode = |decode: &Decode| catch_unwind(AssertUnwindSafe(|| decode(&bytes))).ok()?;
-        match self.by_name.get(&name).and_then(decode) {
-            Some(value) => value,
-            None => Payload::any(Foreign { name, bytes }),
+    /// The place of the codec with this name.
+    pub(crate) fn find(&self, name: &str) -> Option<usize> {
+        self.by_name.get(name).copied()
+    }
+
+    /// The value of these bytes, by the codec at this place, which runs inside of `within` unless
+    /// its type is plain.
+    pub(crate) fn decode(&self, place: usize, bytes: &[u8], within: Within<'_>) -> Option<Payload> {
+        let codec = self.codecs.get(place)?;
+        if codec.is_plain {
+            return (codec.decode)(bytes);
         }
+        // A type's own code must not end the link.
+        let decode = || catch_unwind(AssertUnwindSafe(|| (codec.decode)(bytes))).ok()?;
+        within(&decode)
     }
 }
 
@@ -325,21 +361,18 @@ mod tests {
         let mut types = Types::default();
         types.add::<Order>("shop.order.v1");
         let order = || Order(7, "tea".into());
-        let (name, bytes) = types.encode(&mut Payload::any(order()), 100).unwrap();
-        assert_eq!(&*name, "shop.order.v1");
-        let bytes = Bytes::from(bytes);
-        let value = types.decode(Arc::clone(&name), bytes.clone());
-        assert_eq!(value.downcast::<Order>().unwrap(), order());
+        let mut bytes = Vec::new();
+        let name = types.encode(&mut Payload::any(order()), 100, &mut bytes);
+        assert_eq!(name, Ok("shop.order.v1"));
+        assert!(!types.is_plain(&Payload::any(order())) && types.is_plain(&Payload::any(7_u64)));
+        let value = decode(&types, "shop.order.v1", &bytes);
+        assert_eq!(value.unwrap().downcast::<Order>().unwrap(), order());
+        assert!(decode(&types, "shop.order.v1", &bytes[1..]).is_none());
+        assert!(decode(&Types::default(), "shop.order.v1", &bytes).is_none());
+    }
 
-        let old = Types::default().decode(Arc::clone(&name), bytes.clone());
-        let foreign = Foreign {
-            name: Arc::clone(&name),
-            bytes: bytes.clone(),
-        };
-        assert_eq!(old.downcast::<Foreign>().unwrap(), foreign);
-        let cut = bytes.slice(..bytes.len() - 1);
-        let value = types.decode(name, cut.clone());
-        assert_eq!(value.downcast::<Foreign>().unwrap().bytes, cut);
+    fn decode(types: &Types, name: &str, bytes: &[u8]) -> Option<Payload> {
+        types.decode(types.find(name)?, bytes, &|decode| decode())
     }
 
     #[test]
@@ -348,25 +381,26 @@ mod tests {
         for length in [0, 1, 64, 127, 128, 70_000] {
             let bytes = vec![7_u8; length];
             let mut value = Payload::any(bytes.clone());
-            let (name, written) = types.encode(&mut value, 80_000).unwrap();
+            let mut written = Vec::new();
+            let name = types.encode(&mut value, 80_000, &mut written);
+            assert_eq!(name, Ok("bytes"));
             assert_eq!(written, postcard::to_stdvec(&bytes).unwrap());
-            let written = Bytes::from(written);
-            let decode = |at| types.decode(Arc::clone(&name), written.slice(..at));
-            let read = decode(written.len());
-            assert_eq!(read.downcast::<Vec<u8>>().unwrap(), bytes);
-            assert!(decode(written.len() - 1).downcast::<Foreign>().is_ok());
+            let read = decode(&types, "bytes", &written);
+            assert_eq!(read.unwrap().downcast::<Vec<u8>>().unwrap(), bytes);
+            assert!(decode(&types, "bytes", &written[..written.len() - 1]).is_none());
         }
-        let refused = types.encode(&mut Payload::any(vec![7_u8; 100]), 100);
+        let refused = types.encode(&mut Payload::any(vec![7_u8; 100]), 100, &mut Vec::new());
         assert_eq!(refused, Err(EncodeError::TooLarge));
     }
 
     #[test]
     fn what_has_no_codec_or_no_room_is_refused() {
         let mut types = Types::default();
-        let refused = types.encode(&mut Payload::any(Order(7, "tea".into())), 100);
+        let mut order = Payload::any(Order(7, "tea".into()));
+        let refused = types.encode(&mut order, 100, &mut Vec::new());
         assert_eq!(refused, Err(EncodeError::NoCodec(type_name::<Order>())));
         types.add::<Order>("order");
-        let refused = types.encode(&mut Payload::any(Order(7, "tea".into())), 4);
+        let refused = types.encode(&mut order, 4, &mut Vec::new());
         assert_eq!(refused, Err(EncodeError::TooLarge));
         assert!(types.taken().is_none());
         types.add::<Vec<Order>>("order");

@@ -4,11 +4,11 @@
 //! anything. The link then writes the whole under its lock, which calls nothing else.
 
 use super::places::Places;
-use super::types::{EncodeError, MAX_MESSAGE, Types};
+use super::types::{EncodeError, Foreign, MAX_MESSAGE, Types, Within};
 use crate::wire::{Fields, Known, ReadError, Reader, SymbolKind};
 use bytes::Bytes;
 use ganger_proc_api::{Envelope, Message, Payload, Payloads, Symbol};
-use std::sync::Arc;
+use std::cell::Cell;
 
 const UNIT: u8 = 0;
 const FALSE: u8 = 1;
@@ -32,8 +32,10 @@ const MAX_NEW_TOPICS: usize = 1024;
 
 /// The values of a message that are of types with codecs, as bytes; nothing for the others.
 #[derive(Debug, Default)]
-pub(crate) struct Encoded {
-    values: Vec<Option<Typed>>,
+pub(crate) struct Encoded<'t> {
+    /// Of most messages the only value.
+    first: Option<Typed<'t>>,
+    others: Vec<Option<Typed<'t>>>,
     /// The numbers of all replies inside. They are written beside the values, so that a receiver
     /// which can't read a value answers its replies all the same.
     replies: Vec<u64>,
@@ -42,77 +44,79 @@ pub(crate) struct Encoded {
 }
 
 /// The name of a type, and the bytes of a value.
-type Typed = (Arc<str>, Vec<u8>);
+type Typed<'t> = (&'t str, Vec<u8>);
 
-impl Encoded {
-    /// Encodes the values of a message, and leaves the message as it is.
-    pub(crate) fn new(
-        types: &Types,
-        payloads: Payloads,
-    ) -> Result<(Self, Payloads), (EncodeError, Payloads)> {
-        let mut room = MAX_MESSAGE;
-        if payloads.iter().all(|value| value.kind().is_none()) {
-            let lengths = payloads
-                .iter()
-                .filter_map(Payload::as_bytes)
-                .map(<[u8]>::len);
-            return match lengths.sum::<usize>() <= room {
-                true => Ok((Self::default(), payloads)),
-                false => Err((EncodeError::TooLarge, payloads)),
-            };
-        }
-        let mut all = Vec::new();
-        let mut values = Vec::with_capacity(payloads.len());
-        let mut error = None;
-        for mut value in payloads {
-            if error.is_none() {
-                match encode(types, &mut value, &mut room) {
-                    Ok(encoded) => all.push(encoded),
-                    Err(why) => error = Some(why),
-                }
-            }
-            values.push(value);
-        }
-        let payloads = values.into_iter().collect();
-        match error {
-            None => {
-                let encoded = Self {
-                    values: all,
-                    ..Self::default()
-                };
-                Ok((encoded, payloads))
-            }
-            Some(why) => Err((why, payloads)),
-        }
-    }
+thread_local! {
+    /// The memory of the last value, for the next.
+    static SPARE: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+}
 
-    /// With the context of a trace.
-    pub(crate) fn with_context(self, context: Vec<u8>) -> Self {
-        Self { context, ..self }
-    }
+/// The most spare memory of a thread.
+const MAX_SPARE: usize = 4096;
 
-    /// With the numbers of the replies inside.
-    pub(crate) fn with_replies(mut self, numbers: impl Iterator<Item = u64>) -> Self {
-        self.replies.extend(numbers);
-        self
+impl Drop for Encoded<'_> {
+    fn drop(&mut self) {
+        if let Some((_, mut bytes)) = self.first.take()
+            && bytes.capacity() <= MAX_SPARE
+        {
+            bytes.clear();
+            // At the end of a thread the memory is freed.
+            let _ = SPARE.try_with(|it| it.set(bytes));
+        }
     }
 }
 
-fn encode(
-    types: &Types,
+impl<'t> Encoded<'t> {
+    /// Encodes the values of a message, which stay as they are.
+    pub(crate) fn new(types: &'t Types, payloads: &mut Payloads) -> Result<Self, EncodeError> {
+        let mut room = MAX_MESSAGE;
+        let mut encoded = Self::default();
+        for (place, value) in payloads.iter_mut().enumerate() {
+            if place == 0 {
+                let spare = SPARE.try_with(Cell::take).unwrap_or_default();
+                encoded.first = encode(types, value, &mut room, spare)?;
+            } else {
+                let next = encode(types, value, &mut room, Vec::new())?;
+                encoded.others.push(next);
+            }
+        }
+        Ok(encoded)
+    }
+
+    fn of(&self, place: usize) -> Option<&Typed<'t>> {
+        match place.checked_sub(1) {
+            None => self.first.as_ref(),
+            Some(place) => self.others.get(place)?.as_ref(),
+        }
+    }
+
+    /// Sets the context of a trace.
+    pub(crate) fn set_context(&mut self, context: Vec<u8>) {
+        self.context = context;
+    }
+
+    /// Sets the numbers of the replies inside.
+    pub(crate) fn set_replies(&mut self, numbers: impl Iterator<Item = u64>) {
+        self.replies.extend(numbers);
+    }
+}
+
+fn encode<'t>(
+    types: &'t Types,
     value: &mut Payload,
     room: &mut usize,
-) -> Result<Option<Typed>, EncodeError> {
-    let encoded = match value.kind() {
-        Some(_) => Some(types.encode(value, *room)?),
+    mut bytes: Vec<u8>,
+) -> Result<Option<Typed<'t>>, EncodeError> {
+    let name = match value.kind() {
+        Some(_) => Some(types.encode(value, *room, &mut bytes)?),
         None => None,
     };
-    let typed = encoded
-        .as_ref()
-        .map(|(name, bytes)| name.len() + bytes.len());
-    let length = typed.or(value.as_bytes().map(<[u8]>::len)).unwrap_or(0);
+    let length = match name {
+        Some(name) => name.len() + bytes.len(),
+        None => value.as_bytes().map_or(0, <[u8]>::len),
+    };
     *room = room.checked_sub(length).ok_or(EncodeError::TooLarge)?;
-    Ok(encoded)
+    Ok(name.map(|name| (name, bytes)))
 }
 
 /// Writes a message for the peer.
@@ -120,7 +124,7 @@ pub(crate) fn write(
     fields: &mut impl Fields,
     places: Places,
     envelope: &Envelope,
-    encoded: &Encoded,
+    encoded: &Encoded<'_>,
 ) {
     places.write(fields, envelope.target);
     write_message(fields, places, &envelope.message, encoded);
@@ -131,7 +135,7 @@ pub(crate) fn write_message(
     fields: &mut impl Fields,
     places: Places,
     message: &Message,
-    encoded: &Encoded,
+    encoded: &Encoded<'_>,
 ) {
     match message.source {
         None => fields.u8(0),
@@ -149,12 +153,11 @@ pub(crate) fn write_values(
     fields: &mut impl Fields,
     places: Places,
     payloads: &Payloads,
-    encoded: &Encoded,
+    encoded: &Encoded<'_>,
 ) {
     fields.varint(payloads.len() as u64);
     for (place, value) in payloads.iter().enumerate() {
-        let typed = encoded.values.get(place).and_then(Option::as_ref);
-        write_value(fields, places, value, typed);
+        write_value(fields, places, value, encoded.of(place));
     }
     fields.varint(encoded.replies.len() as u64);
     for number in &encoded.replies {
@@ -165,7 +168,12 @@ pub(crate) fn write_values(
     }
 }
 
-fn write_value(fields: &mut impl Fields, places: Places, value: &Payload, typed: Option<&Typed>) {
+fn write_value(
+    fields: &mut impl Fields,
+    places: Places,
+    value: &Payload,
+    typed: Option<&Typed<'_>>,
+) {
     if let Some((name, bytes)) = typed {
         fields.u8(TYPED);
         fields.symbol(SymbolKind::Type, name);
@@ -215,9 +223,10 @@ impl Decoder {
         reader: &mut Reader,
         known: &mut Known,
         types: &Types,
+        within: Within<'_>,
     ) -> Result<(Envelope, Vec<u64>), ReadError> {
         let target = self.places.read(reader, known)?;
-        let (message, replies) = self.content(reader, known, types)?;
+        let (message, replies) = self.content(reader, known, types, within)?;
         Ok((Envelope { target, message }, replies))
     }
 
@@ -227,14 +236,15 @@ impl Decoder {
         reader: &mut Reader,
         known: &mut Known,
         types: &Types,
+        within: Within<'_>,
     ) -> Result<(Message, Vec<u64>), ReadError> {
         let source = match reader.u8()? {
             0 => None,
             _ => Some(self.places.read(reader, known)?),
         };
-        let topic = reader.symbol(known, SymbolKind::Topic)?;
-        let topic = self.topic(&topic)?;
-        let (payloads, replies) = self.values(reader, known, types)?;
+        let look = |text: &str| self.topic(text);
+        let (topic, _) = reader.find(known, SymbolKind::Topic, |it| &mut it.topics, look)?;
+        let (payloads, replies) = self.values(reader, known, types, within)?;
         let message = Message {
             source,
             topic,
@@ -249,6 +259,7 @@ impl Decoder {
         reader: &mut Reader,
         known: &mut Known,
         types: &Types,
+        within: Within<'_>,
     ) -> Result<(Payloads, Vec<u64>), ReadError> {
         let count = reader.varint()?;
         if count > MAX_VALUES {
@@ -256,7 +267,7 @@ impl Decoder {
         }
         let mut payloads = Payloads::default();
         for _ in 0..count {
-            payloads.push(self.value(reader, known, types)?);
+            payloads.push(self.value(reader, known, types, within)?);
         }
         let mut replies = Vec::new();
         for _ in 0..reader.varint()? {
@@ -283,6 +294,7 @@ impl Decoder {
         reader: &mut Reader,
         known: &mut Known,
         types: &Types,
+        within: Within<'_>,
     ) -> Result<Payload, ReadError> {
         Ok(match reader.u8()? {
             UNIT => Payload::UNIT,
@@ -293,15 +305,22 @@ impl Decoder {
             FLOAT => Payload::from(f64::from_bits(reader.varint()?)),
             PID => Payload::from(self.places.read(reader, known)?),
             TEXT => {
-                let bytes = reader.bytes()?;
-                let text = std::str::from_utf8(&bytes).map_err(|_| ReadError::Text)?;
-                Payload::from(text)
+                let text = |bytes: &[u8]| std::str::from_utf8(bytes).ok().map(Payload::from);
+                reader.bytes_in_place(text)?.map_err(|_| ReadError::Text)?
             }
             BYTES => Payload::from(owned(reader.bytes()?)),
             TYPED => {
-                let name = reader.symbol(known, SymbolKind::Type)?;
-                let bytes = reader.bytes()?;
-                types.decode(name, bytes)
+                let look = |name: &str| Ok(types.find(name));
+                let kind = SymbolKind::Type;
+                let (codec, name) = reader.find(known, kind, |it| &mut it.types, look)?;
+                let decode = |bytes: &[u8]| types.decode(codec?, bytes, within);
+                match reader.bytes_in_place(decode)? {
+                    Ok(value) => value,
+                    Err(bytes) => {
+                        let name = name.text(known, kind)?;
+                        Payload::any(Foreign { name, bytes })
+                    }
+                }
             }
             _ => return Err(ReadError::Short),
         })
@@ -345,8 +364,8 @@ mod tests {
             Payload::any("text".to_owned()),
         ];
         let types = Types::default();
-        let payloads: Payloads = values.into_iter().collect();
-        let (encoded, payloads) = Encoded::new(&types, payloads).unwrap();
+        let mut payloads: Payloads = values.into_iter().collect();
+        let encoded = Encoded::new(&types, &mut payloads).unwrap();
         let text = format!("{payloads:?}");
         let message = Message::new("values", payloads).from_pid("{main|1}".parse().unwrap());
         let envelope = message.to("{beta@main|2}".parse().unwrap());
@@ -359,7 +378,9 @@ mod tests {
         });
         let mut reader = Reader::new(apart.finish());
         let mut known = Known::default();
-        let (read, _) = decoder.message(&mut reader, &mut known, &types).unwrap();
+        let (read, _) = decoder
+            .message(&mut reader, &mut known, &types, &|it| it())
+            .unwrap();
         assert_eq!(read.target.to_string(), "{main|2}");
         assert_eq!(read.message.source.unwrap().to_string(), "{alpha@main|1}");
         assert_eq!(read.message.topic, "values");

@@ -43,6 +43,8 @@ pub(super) struct Outgoing {
     lane: Lane,
     queue: VecDeque<Packer>,
     queued: usize,
+    /// The length of the last frame.
+    usual: usize,
     symbols: Symbols,
     ring: VecDeque<Sent>,
     /// The number of the ring's first frame, and the cost of all before.
@@ -75,6 +77,7 @@ impl Outgoing {
             lane,
             queue: VecDeque::new(),
             queued: 0,
+            usual: 0,
             symbols: Symbols::default(),
             ring: VecDeque::new(),
             acked: 0,
@@ -120,7 +123,7 @@ impl Outgoing {
         let mut fresh = None;
         let open = match self.queue.back_mut() {
             Some(open) => open,
-            None => fresh.insert(Packer::new()),
+            None => fresh.insert(Packer::new(self.usual)),
         };
         let most = settings.frame;
         let added = open.add(op, most, &mut self.symbols, write);
@@ -184,6 +187,7 @@ impl Outgoing {
         }
         let packer = self.queue.pop_front()?;
         let (cost, messages) = (packer.cost(), packer.count());
+        self.usual = packer.len();
         let seq = self.acked + self.ring.len() as u64;
         let frame = packer.seal(to, from, self.lane, seq, acks);
         if self.ring.is_empty() {

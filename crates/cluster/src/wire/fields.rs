@@ -4,6 +4,7 @@ use super::packer::Writer;
 use super::symbols::{INLINE, SymbolKind};
 use super::varint;
 use bytes::{BufMut, Bytes, BytesMut};
+use ganger_proc_api::HostName;
 
 /// Takes the fields of a message. A [`Reader`](crate::Reader) reads the fields in the same order.
 pub(crate) trait Fields {
@@ -11,6 +12,10 @@ pub(crate) trait Fields {
     fn varint(&mut self, number: u64);
     fn bytes(&mut self, bytes: &[u8]);
     fn symbol(&mut self, kind: SymbolKind, text: &str);
+
+    fn host(&mut self, host: HostName) {
+        self.symbol(SymbolKind::Host, host.as_str());
+    }
 }
 
 impl Fields for Writer<'_> {
@@ -28,6 +33,10 @@ impl Fields for Writer<'_> {
 
     fn symbol(&mut self, kind: SymbolKind, text: &str) {
         Writer::symbol(self, kind, text);
+    }
+
+    fn host(&mut self, host: HostName) {
+        Writer::host(self, host);
     }
 }
 

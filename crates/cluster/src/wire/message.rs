@@ -1,7 +1,7 @@
 //! The messages in a frame, and their fields. All share the frame's bytes.
 
 use super::header::FrameError;
-use super::symbols::{DEFINITION, FIRST, INLINE, Known, SymbolKind};
+use super::symbols::{DEFINITION, FIRST, Found, INLINE, Known, SymbolKind};
 use super::varint;
 use bytes::{Buf, Bytes};
 use std::sync::Arc;
@@ -104,6 +104,21 @@ pub enum ReadError {
     Symbol,
 }
 
+/// A symbol as it has come: its text, or its number in the table.
+pub(crate) enum Spelled {
+    Inline(Arc<str>),
+    Number(u64),
+}
+
+impl Spelled {
+    pub(crate) fn text(self, known: &Known, kind: SymbolKind) -> Result<Arc<str>, ReadError> {
+        match self {
+            Self::Inline(text) => Ok(text),
+            Self::Number(number) => known.text(kind, number).cloned().ok_or(ReadError::Symbol),
+        }
+    }
+}
+
 /// Reads the fields of a message, in the order of the [`Writer`](crate::Writer).
 #[derive(Debug)]
 pub struct Reader {
@@ -145,11 +160,29 @@ impl Reader {
     ///
     /// Less is left than the length says.
     pub fn bytes(&mut self) -> Result<Bytes, ReadError> {
-        let length = usize::try_from(self.varint()?).map_err(|_| ReadError::Short)?;
-        if length > self.body.len() {
-            return Err(ReadError::Short);
-        }
+        let length = self.length()?;
         Ok(self.body.split_to(length))
+    }
+
+    /// Bytes behind their length, read in their place; or the bytes, where `read` fails.
+    pub(crate) fn bytes_in_place<R>(
+        &mut self,
+        read: impl FnOnce(&[u8]) -> Option<R>,
+    ) -> Result<Result<R, Bytes>, ReadError> {
+        let length = self.length()?;
+        Ok(match read(&self.body[..length]) {
+            Some(read) => {
+                self.body.advance(length);
+                Ok(read)
+            }
+            None => Err(self.body.split_to(length)),
+        })
+    }
+
+    fn length(&mut self) -> Result<usize, ReadError> {
+        let length = usize::try_from(self.varint()?).map_err(|_| ReadError::Short)?;
+        let is_there = length <= self.body.len();
+        is_there.then_some(length).ok_or(ReadError::Short)
     }
 
     /// A symbol, by the table of the message's session and lane.
@@ -158,19 +191,44 @@ impl Reader {
     ///
     /// The table and the message do not fit.
     pub fn symbol(&mut self, known: &mut Known, kind: SymbolKind) -> Result<Arc<str>, ReadError> {
-        match self.varint()? {
-            INLINE => self.text(),
+        self.spelled(known, kind)?.text(known, kind)
+    }
+
+    /// The value found by a symbol, kept in the table.
+    pub(crate) fn find<T: Copy>(
+        &mut self,
+        known: &mut Known,
+        kind: SymbolKind,
+        found: fn(&mut Known) -> &mut Found<T>,
+        look: impl FnOnce(&str) -> Result<T, ReadError>,
+    ) -> Result<(T, Spelled), ReadError> {
+        let spelled = self.spelled(known, kind)?;
+        let value = match &spelled {
+            Spelled::Inline(text) => look(text)?,
+            Spelled::Number(number) => match found(known).get(*number) {
+                Some(value) => value,
+                None => {
+                    let text = known.text(kind, *number).ok_or(ReadError::Symbol)?;
+                    let value = look(text)?;
+                    found(known).keep(*number, value);
+                    value
+                }
+            },
+        };
+        Ok((value, spelled))
+    }
+
+    fn spelled(&mut self, known: &mut Known, kind: SymbolKind) -> Result<Spelled, ReadError> {
+        Ok(match self.varint()? {
+            INLINE => Spelled::Inline(self.text()?),
             DEFINITION => {
                 let number = self.varint()?;
                 let text = self.text()?;
                 let is_next = known.define(kind, number, &text);
-                is_next.then_some(text).ok_or(ReadError::Symbol)
+                Spelled::Number(is_next.then_some(number).ok_or(ReadError::Symbol)?)
             }
-            number => {
-                let text = known.get(kind, number - FIRST);
-                text.cloned().ok_or(ReadError::Symbol)
-            }
-        }
+            number => Spelled::Number(number - FIRST),
+        })
     }
 
     fn text(&mut self) -> Result<Arc<str>, ReadError> {

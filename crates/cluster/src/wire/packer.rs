@@ -6,6 +6,7 @@ use super::symbols::{DEFINITION, FIRST, INLINE, Mark, Spelling, SymbolKind, Symb
 use super::varint;
 use crate::id::{Half, Lane};
 use bytes::{BufMut, Bytes, BytesMut};
+use ganger_proc_api::HostName;
 
 /// The least capacity of a frame's buffer.
 const CAPACITY: usize = 512;
@@ -18,8 +19,9 @@ pub(crate) struct Packer {
 }
 
 impl Packer {
-    pub(crate) fn new() -> Self {
-        let mut buffer = BytesMut::with_capacity(CAPACITY);
+    /// An empty frame with memory for so many bytes, or for a few.
+    pub(crate) fn new(length: usize) -> Self {
+        let mut buffer = BytesMut::with_capacity(length.max(CAPACITY));
         buffer.put_bytes(0, HEADER);
         Self { buffer, count: 0 }
     }
@@ -60,7 +62,7 @@ impl Packer {
 
     /// Moves the last message, of this length, into a frame of its own.
     pub(crate) fn split_last(&mut self, length: usize) -> Self {
-        let mut last = Self::new();
+        let mut last = Self::new(self.buffer.len());
         let at = self.buffer.len() - length;
         last.buffer.put_slice(&self.buffer[at..]);
         last.count = 1;
@@ -176,7 +178,18 @@ impl Writer<'_> {
 
     /// A text of several messages: its number, if sent before.
     pub fn symbol(&mut self, kind: SymbolKind, text: &str) {
-        match self.symbols.spell(kind, text) {
+        let spelling = self.symbols.spell(kind, text);
+        self.spelled(spelling, || text);
+    }
+
+    /// A host: its number, if sent before.
+    pub(crate) fn host(&mut self, host: HostName) {
+        let spelling = self.symbols.spell_host(host);
+        self.spelled(spelling, || host.as_str());
+    }
+
+    fn spelled<'t>(&mut self, spelling: Spelling, text: impl FnOnce() -> &'t str) {
+        match spelling {
             Spelling::Number(number) => return self.varint(number + FIRST),
             Spelling::Inline => self.varint(INLINE),
             Spelling::Definition(number) => {
@@ -184,6 +197,6 @@ impl Writer<'_> {
                 self.varint(number);
             }
         }
-        self.bytes(text.as_bytes());
+        self.bytes(text().as_bytes());
     }
 }

@@ -10,6 +10,7 @@
 //! A receiver that skips a definition would read later symbols as wrong texts. So a definition has
 //! its number, and the receiver refuses a number out of turn.
 
+use ganger_proc_api::{HostName, Symbol};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -43,9 +44,12 @@ pub struct Symbols {
     order: [Vec<Arc<str>>; KINDS],
     /// The place of the last text in its order: most messages repeat the texts of the one before.
     last: [usize; KINDS],
+    /// The last host, and its number: a host's text is behind a lock.
+    host: Option<(HostName, u64)>,
 }
 
 /// How a text is written.
+#[derive(Debug)]
 pub(super) enum Spelling {
     Inline,
     Definition(u64),
@@ -63,11 +67,24 @@ impl Symbols {
 
     /// Forgets the symbols of a refused message.
     pub(crate) fn forget(&mut self, since: Mark) {
+        self.host = None;
         for (kind, length) in since.0.into_iter().enumerate() {
             for text in self.order[kind].drain(length..) {
                 self.numbers[kind].remove(&text);
             }
         }
+    }
+
+    /// How a host is written now.
+    pub(super) fn spell_host(&mut self, host: HostName) -> Spelling {
+        if let Some((_, number)) = self.host.filter(|(last, _)| *last == host) {
+            return Spelling::Number(number);
+        }
+        let spelling = self.spell(SymbolKind::Host, host.as_str());
+        if let Spelling::Number(number) | Spelling::Definition(number) = spelling {
+            self.host = Some((host, number));
+        }
+        spelling
     }
 
     /// How a text is written now. A definition is kept.
@@ -99,6 +116,35 @@ impl Symbols {
 #[derive(Debug, Default)]
 pub struct Known {
     texts: [Vec<Arc<str>>; KINDS],
+    pub(crate) hosts: Found<HostName>,
+    pub(crate) topics: Found<Symbol>,
+    /// The places of codecs.
+    pub(crate) types: Found<Option<usize>>,
+}
+
+/// Values found by the texts of a table: a text is looked up once in a session.
+#[derive(Debug)]
+pub(crate) struct Found<T>(Vec<Option<T>>);
+
+impl<T> Default for Found<T> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<T: Copy> Found<T> {
+    pub(super) fn get(&self, number: u64) -> Option<T> {
+        *self.0.get(usize::try_from(number).ok()?)?
+    }
+
+    /// Keeps a value found by a text of the table.
+    pub(super) fn keep(&mut self, number: u64, found: T) {
+        let place = usize::try_from(number).unwrap_or(MAX_SYMBOLS);
+        if place < MAX_SYMBOLS {
+            self.0.resize(self.0.len().max(place + 1), None);
+            self.0[place] = Some(found);
+        }
+    }
 }
 
 impl Known {
@@ -113,8 +159,27 @@ impl Known {
         fits
     }
 
-    pub(super) fn get(&self, kind: SymbolKind, number: u64) -> Option<&Arc<str>> {
+    pub(super) fn text(&self, kind: SymbolKind, number: u64) -> Option<&Arc<str>> {
         let place = usize::try_from(number).ok()?;
         self.texts[kind as usize].get(place)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_host_of_a_refused_message_is_defined_again() {
+        let mut symbols = Symbols::default();
+        let host = HostName::new("of-a-refused-message").unwrap();
+        let mark = symbols.mark();
+        for _ in 0..2 {
+            let first = symbols.spell_host(host);
+            assert!(matches!(first, Spelling::Definition(0)), "{first:?}");
+            let second = symbols.spell_host(host);
+            assert!(matches!(second, Spelling::Number(0)), "{second:?}");
+            symbols.forget(mark);
+        }
     }
 }

@@ -48,7 +48,7 @@ fn a_registrar_is_there_before_its_node_is_reached_and_ends_where_the_engine_fai
     assert!(refused.unwrap_err().to_string().contains("by the test"));
     let registrar = told.try_recv().unwrap();
     assert!(registrar.is_some(), "a peer that asks would hear of none");
-    // Nothing else ends it.
+
     let report = scheduler.stop(Duration::from_secs(60)).unwrap();
     assert_eq!(report.forced, 0, "{report:?}");
     std::fs::remove_dir_all(folder).unwrap();

@@ -118,6 +118,16 @@ impl Payloads {
         }
     }
 
+    /// Iterates over the values, to change them in their places.
+    pub fn iter_mut(&mut self) -> std::slice::IterMut<'_, Payload> {
+        let all: &mut [Payload] = match &mut self.0 {
+            Repr::None => &mut [],
+            Repr::One(payload) => std::slice::from_mut(payload),
+            Repr::Many(many) => &mut many.0,
+        };
+        all.iter_mut()
+    }
+
     /// The value at `index`.
     #[must_use]
     #[inline]

@@ -46,9 +46,10 @@ impl Link {
         for target in targets {
             let mut reader = Reader::new(message.clone());
             let (decoder, types) = (&mut self.decoder, &self.peer.base.types);
-            let decode = || decoder.content(&mut reader, &mut Known::default(), types);
-            let context = Arc::clone(&answering);
-            let (message, said) = crossing::decode(scheduler, context, decode)?;
+            let context = || Arc::clone(&answering) as _;
+            let within = &|decode: &dyn Fn() -> _| crossing::decode(scheduler, context(), decode);
+            let mut known = Known::default();
+            let (message, said) = decoder.content(&mut reader, &mut known, types, within)?;
             let replies = (Arc::clone(&answering), answering.settle(said));
             let envelope = Envelope { target, message };
             // Messages wait for the mailbox: none may pass them.

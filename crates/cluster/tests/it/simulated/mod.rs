@@ -39,7 +39,7 @@ fn troubled() -> Faults {
 #[test]
 fn messages_and_notices_keep_their_promises_whatever_happens_to_machines() {
     let counts = Mutex::new([0; 3]);
-    sim().check_worlds(30, |world| {
+    sim().check_worlds(60, |world| {
         let mut play = start(world);
         for _ in 0..4 + world.choose(20) {
             play.act(ALL);
