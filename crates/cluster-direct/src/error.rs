@@ -18,7 +18,7 @@ pub enum DirectError {
         error: io::Error,
     },
     /// The system does not let the node listen.
-    #[error("can't listen at {address}: {error}")]
+    #[error("can't listen at {address}: {error}; does an older program of this node still run?")]
     Listen {
         /// The address.
         address: SocketAddr,
@@ -49,7 +49,10 @@ pub enum DirectError {
     #[error("no cookie: say `cookie(text)` or `cookie_file(path)`, because HOME is not set")]
     NoCookie,
     /// A file of the keys can't be read.
-    #[error("the key file {}: {error}", path.display())]
+    #[error(
+        "the key file {}: {error}; `cargo xtask cluster-keys` of Ganger's repository writes such",
+        path.display()
+    )]
     KeyFile {
         /// The file: `ca.pem`, `node.pem` or `node.key`.
         path: PathBuf,

@@ -205,8 +205,8 @@ impl<M: Send + 'static> Cx<M> {
         AnswerWait::done(self.task, command)
     }
 
-    /// Waits for the end of another process of the scheduler. The monitor begins at once, and ends
-    /// when the wait is dropped.
+    /// Waits for the end of another process, of this node or of another. The monitor begins at
+    /// once, and ends when the wait is dropped.
     ///
     /// # Panics
     /// Outside of the task.

@@ -135,7 +135,8 @@ impl Builder {
         }
     }
 
-    /// A secret that all nodes of the cluster have. A node with another is refused.
+    /// A secret that all nodes of the cluster have. A node with another is refused. For engines
+    /// that prove nothing themselves, as a twin: the direct engine has a cookie of its own.
     pub fn cookie(self, secret: impl AsRef<[u8]>) -> Self {
         self.proof(Cookie::new(secret.as_ref()))
     }

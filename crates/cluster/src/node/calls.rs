@@ -217,7 +217,8 @@ impl Answering {
         for number in said {
             let is_early = || (self.peer).look(|state| state.tables.open.early.remove(&number));
             if !known.contains(&number) && !is_early() {
-                let text = "the node can't read the message around the question";
+                let text = "the node can't read the message around the question: is its type \
+                            registered there, too, by the same name?";
                 self.send(number, Err(CommandError::Failed(text.into())));
             }
         }

@@ -19,6 +19,7 @@ use super::streams::Assembly;
 use super::tables::{Open, Spawn};
 use super::traces;
 use super::types::MAX_MESSAGE;
+use super::unknown::Unknown;
 use super::values::Decoder;
 use super::watch;
 use crate::id::{Half, Lane};
@@ -83,6 +84,7 @@ pub(crate) struct Link {
     consumed: Vec<(Half, usize)>,
     /// The credit of chunks, while too many large messages wait.
     withheld: Vec<Cost>,
+    unknown: Unknown,
 }
 
 impl Link {
@@ -104,6 +106,7 @@ impl Link {
             waker: None,
             consumed: Vec::new(),
             withheld: Vec::new(),
+            unknown: Unknown::default(),
         }
     }
 
@@ -325,11 +328,15 @@ impl Link {
     }
 
     /// A message has come for a process that does not take it, or takes it in another type.
-    fn refuse(&self, scheduler: &Handle, refused: SendError, (of, numbers): &Inside) {
+    fn refuse(&mut self, scheduler: &Handle, refused: SendError, (of, numbers): &Inside) {
         // Of the session of the message, which may have waited for room since.
         of.refuse(numbers, &refused.kind);
         let reason = DeadReason::of_late(&refused.kind);
+        let is_of_other_type = matches!(refused.kind, SendErrorKind::WrongType { .. });
         let Envelope { target, message } = refused.into_envelope();
+        if is_of_other_type {
+            self.unknown.tell(self.peer.id.as_str(), &message.payloads);
+        }
         let at = scheduler.now();
         let letter = DeadLetter::new(reason, message.source, target, message.topic, at);
         scheduler.tell_of_dead_letter(&letter);

@@ -57,6 +57,7 @@ mod strong;
 mod tables;
 mod traces;
 mod types;
+mod unknown;
 mod values;
 mod warden;
 mod watch;

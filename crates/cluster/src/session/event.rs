@@ -107,7 +107,7 @@ pub enum Refusal {
     #[error("the peer calls itself {0:?}")]
     OtherName(Box<str>),
     /// The peer's proof is wrong: its cookie, for instance.
-    #[error("the peer's proof is wrong")]
+    #[error("the peer's proof is wrong: the cookies of the two nodes' builders differ")]
     WrongProof,
     /// The peer has sent bytes that are not a frame, or a frame of another version.
     #[error("malformed frame: {0}")]

@@ -52,7 +52,11 @@ pub struct Owner {
 #[non_exhaustive]
 pub enum StrongError {
     /// Another process has the name.
-    #[error("the name is taken by {} of the node {}", .0.pid, .0.node)]
+    #[error(
+        "the name is taken by {} of the node {}; after a crash it is free when the lease of its \
+         node has ended",
+        .0.pid, .0.node
+    )]
     Taken(Box<Owner>),
     /// The owner is not a live process of this node.
     #[error("{0} is not a live process of this node")]
