@@ -57,7 +57,7 @@ pub fn a_monitor_has_the_cause<H: Harness>() {
     assert!(watcher.is_quiet());
 }
 
-/// A process that has ended before, and one that never was.
+/// An ended process, and a PID without a process.
 pub fn a_monitor_of_what_is_not_there_says_so<H: Harness>() {
     let harness = H::start();
     let watcher = Strings::start(harness.near());

@@ -17,7 +17,7 @@ pub(super) enum Seen {
     Exit(Pid, Tag, ExitCause),
 }
 
-/// What a test has a process do.
+/// The acts of a process in a test.
 type Act = Box<dyn FnOnce(&Context, &mut StepOutput) -> StepResult + Send>;
 
 /// A process that shows what it sees to a test, and does what the test says.

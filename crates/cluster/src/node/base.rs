@@ -1,4 +1,4 @@
-//! What all links of a node share.
+//! The parts that all links of a node share.
 
 use super::changes::Watchers;
 use super::directory::Directory;

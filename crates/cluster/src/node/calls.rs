@@ -207,7 +207,7 @@ impl Answering {
     }
 
     /// Answers those of a message's replies that have not come out of it: its type is not known
-    /// here, or can't be read, or too many questions are open. Returns those that have.
+    /// here, or can't be read, or too many questions are open. Returns the numbers of the others.
     pub(crate) fn settle(&self, said: Vec<u64>) -> Vec<u64> {
         let come = self.numbers();
         if said.is_empty() {

@@ -86,7 +86,7 @@ impl Directory {
         }
     }
 
-    /// Says what connects the node with others. Once.
+    /// Returns the node's connections. Once.
     pub(crate) fn connect(&self, ways: Weak<dyn Ways>) {
         let _first = self.ways.set(ways);
     }

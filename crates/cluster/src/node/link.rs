@@ -110,7 +110,7 @@ impl Link {
         }
     }
 
-    /// Handles what has come. True: more is there.
+    /// Handles the engine's calls. True: more is there.
     fn run(&mut self, scheduler: &Handle) -> bool {
         self.deliver_parked(scheduler);
         let (happened, has_more) = self.peer.turn(PORTION);
@@ -522,7 +522,7 @@ impl Process for Link {
     }
 }
 
-/// Nothing carries messages any more, whatever the reason. What waits learns it.
+/// Nothing carries messages any more, whatever the reason. Waiters learn the end.
 impl Drop for Link {
     fn drop(&mut self) {
         self.unlisten();

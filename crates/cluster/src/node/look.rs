@@ -24,7 +24,7 @@ pub struct PeerLook {
     pub asked: usize,
     /// Senders that wait for room in the queue.
     pub waiting: usize,
-    /// Sessions that have ended.
+    /// Ended sessions.
     pub ended: u64,
     /// The end of the last of these sessions.
     pub last_end: Option<End>,

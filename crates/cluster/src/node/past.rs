@@ -1,4 +1,4 @@
-//! What is left of ended sessions.
+//! The remains of ended sessions.
 
 use crate::session::End;
 

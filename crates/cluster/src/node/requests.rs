@@ -1,4 +1,4 @@
-//! What nodes ask of each other beside messages. Each request fits a frame.
+//! The requests of nodes to each other, beside messages. Each request fits a frame.
 
 use super::causes;
 use super::listing::Listing;

@@ -19,7 +19,7 @@ thread_local! {
 /// A number whose context is too long.
 const LONG: u64 = 1_000;
 
-/// Contexts are numbers. Tells a test of those that go on.
+/// Contexts are numbers. Tells a test of the traces that go on.
 struct Numbers(Sender<u64>);
 
 impl TraceContext for Numbers {

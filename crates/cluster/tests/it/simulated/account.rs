@@ -125,7 +125,7 @@ impl Account {
         self.gone.push(pid);
     }
 
-    /// What must not be, so far.
+    /// The violations so far.
     pub(crate) fn wrong(&self) -> Option<&String> {
         self.wrong.first()
     }

@@ -16,7 +16,7 @@ const SECONDS: Duration = Duration::from_secs(10);
 
 type Act = Box<dyn FnOnce(&Context, &mut StepOutput) -> StepResult + Send>;
 
-/// What a puppet was shown.
+/// The messages that a puppet was shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Seen {
     Number(u64),

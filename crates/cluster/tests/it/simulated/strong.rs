@@ -22,7 +22,7 @@ const HALF: Duration = Duration::from_millis(7_200);
 /// The slowest clock ends a lease after so long: 10 s / 0.7.
 const WHOLE: Duration = Duration::from_millis(14_300);
 
-/// What owners did, and were told.
+/// The owners' acts and notices.
 #[derive(Default)]
 struct Ledger {
     /// The greatest token with which each name was used.
