@@ -483,6 +483,9 @@ impl Traffic {
                 ready.push(IoEvent::new(end.id, Interest::READ));
             }
             Event::Reset(at) => {
+                if at.end == 0 && connection.phase == Phase::Connecting {
+                    connection.phase = Phase::Refused;
+                }
                 let end = &mut connection.ends[at.end];
                 end.is_reset = true;
                 end.received.clear();

@@ -156,3 +156,23 @@ fn a_killed_machine_resets_its_connections_and_one_without_power_is_silent_until
         });
     }
 }
+
+/// A connection that is under way to a machine breaks with the machine, as one that is there.
+// pins: B41
+#[test]
+fn a_connect_under_way_to_a_machine_that_crashes_fails() {
+    for resets in [true, false] {
+        sim().check_worlds(20, |world| {
+            let log = Log::default();
+            start(world, &log, resets);
+            world.run_for(Duration::from_millis(world.choose(15) as u64));
+            world.crash("server");
+            world.run_for(SECOND);
+            world.restart("server");
+            world.run_for(3 * SECOND);
+            let end = said(&log);
+            let is_broken = |it: &String| it.starts_with("Connection");
+            assert!(end.last().is_some_and(is_broken), "{end:?}");
+        });
+    }
+}
