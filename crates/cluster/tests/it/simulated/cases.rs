@@ -137,7 +137,8 @@ impl<'w, 'a> Two<'w, 'a> {
     /// Each kind of end is told with its cause.
     pub(crate) fn a_monitor_has_the_cause(&self) {
         let watcher = self.puppet("alpha");
-        let ends: [(&dyn Fn(&Strings), ExitCause); 4] = [
+        type End<'a> = &'a dyn Fn(&Strings);
+        let ends: [(End<'_>, ExitCause); 4] = [
             (
                 &|it| {
                     it.act(|_, out| {
