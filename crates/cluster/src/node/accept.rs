@@ -8,6 +8,7 @@ use super::places::Places;
 use super::requests::op;
 use super::types::MAX_MESSAGE;
 use super::values::{self, Encoded};
+use super::waiting;
 use crate::id::Lane;
 use crate::session::SendError;
 use crate::wire::Apart;
@@ -65,7 +66,10 @@ impl State {
         match self.has_room(lane) {
             _ if self.is_closed() => Err(SendErrorKind::NoConnection),
             true => Ok(()),
-            false => Err(SendErrorKind::Full),
+            false => {
+                waiting::refused(0);
+                Err(SendErrorKind::Full)
+            }
         }
     }
 
@@ -81,7 +85,8 @@ impl State {
             return Err(SendErrorKind::TooLarge);
         }
         let streams = &mut self.streams[lane.index()];
-        if !streams.is_empty() && streams.held() + bytes.len() > MAX_MESSAGE {
+        if !streams.has_room_for(bytes.len(), MAX_MESSAGE) {
+            waiting::refused(bytes.len());
             return Err(SendErrorKind::Full);
         }
         streams.push(key, op, bytes);

@@ -7,11 +7,12 @@ use super::directory::Ways;
 use super::far_links;
 use super::multi;
 use super::requests::Request;
+use super::waiting;
 use crate::id::Lane;
 use ganger_link::RemoteLinks as _;
 use ganger_proc_api::{
-    CancelReason, Envelope, EnvelopeReceiver, ExitCause, Message, NodeName, NotFound, Pid,
-    SendError, SendErrorKind,
+    CancelReason, Envelope, EnvelopeReceiver, ExitCause, MAX_SYMBOL_BYTES, Message, NodeName,
+    NotFound, Pid, SendError, SendErrorKind,
 };
 use ganger_sched::{ExitAction, ExitKey, Remote, RemoteLink};
 use std::sync::Arc;
@@ -36,6 +37,10 @@ impl Gateway {
         let Some(scheduler) = self.0.base.scheduler.upgrade() else {
             return refuse(SendErrorKind::Stopping, envelope);
         };
+        // A literal may be longer, and the peer would end the session.
+        if envelope.message.topic.len() > MAX_SYMBOL_BYTES {
+            return refuse(SendErrorKind::TooLarge, envelope);
+        }
         let encoded = calls::encode(&peer, &scheduler, &mut envelope.message.payloads);
         let (encoded, replies) = match encoded {
             Ok(encoded) => encoded,
@@ -44,6 +49,7 @@ impl Gateway {
         let questions = replies.as_ref().map_or(0, |it| it.numbers().count());
         let sent = peer.put(|state, now| {
             if questions > 0 && !state.tables.may_ask(questions) {
+                waiting::refused(0);
                 return Err(SendErrorKind::Full);
             }
             state.accept(lane, &envelope, &encoded, peer.places, now)?;

@@ -59,6 +59,7 @@ mod traces;
 mod types;
 mod unknown;
 mod values;
+mod waiting;
 mod warden;
 mod watch;
 

@@ -8,7 +8,7 @@ use crate::id::Lane;
 use crate::wire::{Apart, Fields as _, Known, ReadError, Reader};
 use bytes::Bytes;
 use ganger_link::carrier::MAX_TARGETS;
-use ganger_proc_api::{Message, Pid, SendErrorKind, TypeName};
+use ganger_proc_api::{MAX_SYMBOL_BYTES, Message, Pid, SendErrorKind, TypeName};
 use ganger_sched::Handle;
 use std::sync::Arc;
 
@@ -19,6 +19,9 @@ pub(crate) fn send(
     targets: &[Pid],
     mut message: Message,
 ) -> Result<(), SendErrorKind> {
+    if message.topic.len() > MAX_SYMBOL_BYTES {
+        return Err(SendErrorKind::TooLarge);
+    }
     let (encoded, replies) = calls::encode(peer, scheduler, &mut message.payloads)?;
     if replies.is_some() {
         // A question has one target.

@@ -26,6 +26,7 @@ use super::requests::{Request, op};
 use super::streams::{Next, Streams};
 use super::tables::{Asking, Left, Tables};
 use super::types::MAX_MESSAGE;
+use super::waiting::{self, Waiting};
 use crate::id::{Half, Incarnation, Lane, NodeId};
 use crate::session::{End, Event, Refusal, SendError, Session};
 use crate::wire::{Apart, HEADER, Messages, ReadError, Writer};
@@ -86,8 +87,7 @@ pub(crate) struct State {
     pub(super) owed: [VecDeque<Request>; 2],
     /// Bytes of the values inside.
     owed_bytes: usize,
-    /// Senders that wait for room, in order.
-    waiting: VecDeque<Waker>,
+    waiting: Waiting,
     happened: VecDeque<Happened>,
     past: Past,
     /// When the link's timer fires.
@@ -122,7 +122,7 @@ impl Peer {
             streams: Default::default(),
             owed: Default::default(),
             owed_bytes: 0,
-            waiting: VecDeque::new(),
+            waiting: Waiting::default(),
             happened: VecDeque::new(),
             past: Past::default(),
             armed: None,
@@ -233,14 +233,16 @@ impl Peer {
 
     /// Calls the waker when a message may be taken.
     pub(crate) fn room(&self, waker: Waker) {
+        let wanted = waiting::wanted();
         let mut state = lock(&self.state);
-        let has_room = state.has_room(Lane::Data);
+        let has_room = state.has_room_beside(wanted);
         if state.is_closed || has_room && state.tables.may_ask(1) {
             drop(state);
             return waker.wake();
         }
-        state.waiting.push_back(waker);
+        let same = state.waiting.push(waker, wanted);
         drop(state);
+        drop(same);
         // There is room for messages, and none for questions: the link wakes the sender later.
         if has_room {
             self.wake();
@@ -289,7 +291,7 @@ impl Peer {
         let at = state.session.deadline();
         state.armed = at;
         let has_news = !state.happened.is_empty();
-        let has_waiting = state.has_room(Lane::Data) && !state.waiting.is_empty();
+        let has_waiting = state.waiting.has(|wanted| state.has_room_beside(wanted));
         drop(state);
         if let Some(waker) = then.waker {
             waker.wake();
@@ -318,9 +320,7 @@ impl Peer {
         state.is_closed = true;
         let waiting = std::mem::take(&mut state.waiting);
         drop(state);
-        for waker in waiting {
-            waker.wake();
-        }
+        waiting.wake_all();
     }
 
     /// Closes a peer without an answer so far, and without waiting messages. False: any other peer.
@@ -408,6 +408,20 @@ impl State {
             Lane::Data => self.queue,
         };
         self.session.queued(lane) < most && self.streams[lane.index()].held() < MAX_MESSAGE
+    }
+
+    /// Whether a waiting sender may try again, whose message of so many bytes was refused beside
+    /// the queue.
+    fn has_room_beside(&self, wanted: usize) -> bool {
+        let streams = &self.streams[Lane::Data.index()];
+        self.has_room(Lane::Data) && streams.has_room_for(wanted, MAX_MESSAGE)
+    }
+
+    fn next_waiting(&mut self) -> Option<Waker> {
+        let mut waiting = std::mem::take(&mut self.waiting);
+        let waker = waiting.take(|wanted| self.has_room_beside(wanted));
+        self.waiting = waiting;
+        waker
     }
 
     fn has_sent_all(&self) -> bool {
@@ -552,9 +566,9 @@ impl State {
             // The link looks at the deadline anyway.
             self.armed = Some(Instant::from_nanos(0));
         }
-        let waker = match self.has_room(Lane::Data) {
-            true => self.waiting.pop_front(),
-            false => None,
+        let waker = match self.waiting.is_empty() {
+            true => None,
+            false => self.next_waiting(),
         };
         Then { wakes_link, waker }
     }

@@ -9,6 +9,8 @@
 //! 2. *Sender*: later messages of the same source, large or small, wait behind it.
 //! 3. *Receiver*: the first chunk says the whole length. The receiver checks it before it keeps
 //!    anything, and grows its buffer with what has come.
+//! 4. *Sender*: a message counts with its whole length until its last chunk has left, as it does at
+//!    the receiver. So what a sender may hold is within the bound of the receiver.
 //!
 //! A lane loses nothing and keeps the order, so a chunk needs no offset.
 
@@ -74,9 +76,15 @@ impl Streams {
         counts.sum()
     }
 
-    /// Bytes that have not left.
+    /// The bytes of the messages that have not left to the last chunk.
     pub(crate) fn held(&self) -> usize {
         self.held
+    }
+
+    /// Whether a message of so many bytes may wait, where all have at most `most` bytes. Any may
+    /// wait alone.
+    pub(crate) fn has_room_for(&self, length: usize, most: usize) -> bool {
+        self.is_empty() || self.held + length <= most
     }
 
     /// Whether messages of this source wait here, so that later messages go behind them.
@@ -136,10 +144,11 @@ impl Streams {
     ) -> Next {
         let first = if rest.len() == total { FIRST } else { 0 };
         let bytes = rest.split_to(most.min(rest.len()));
-        self.held -= bytes.len();
         let last = if rest.is_empty() { LAST } else { 0 };
         if last == 0 {
             stream.current = Some((number, total, rest));
+        } else {
+            self.held -= total;
         }
         Next::Chunk {
             stream: number,
@@ -248,6 +257,50 @@ mod tests {
         assert_eq!(whole, [(7, large(1)), (7, large(2)), behind]);
         assert_eq!((streams.held(), assembly.claimed), (0, 0));
         assert!(streams.is_empty() && assembly.open.is_empty());
+    }
+
+    /// Sends what waits for `parts` parts. True: the receiver has taken all of them.
+    fn carry(streams: &mut Streams, assembly: &mut Assembly, parts: usize, most: usize) -> bool {
+        for _ in 0..parts {
+            if let Some(Next::Chunk {
+                stream,
+                flags,
+                total,
+                bytes,
+            }) = streams.next(10)
+                && assembly
+                    .take(chunk(stream, flags, total, &bytes), most)
+                    .is_err()
+            {
+                return false;
+            }
+        }
+        true
+    }
+
+    // pins: B22
+    #[test]
+    fn what_a_sender_may_hold_is_within_the_bound_of_the_receiver() {
+        const MOST: usize = 640;
+        let mut random = fastrand::Rng::with_seed(7);
+        for round in 0..200 {
+            let (mut streams, mut assembly) = (Streams::default(), Assembly::default());
+            let mut taken = 0;
+            for source in 1..200 {
+                let key = Some(format!("{{main|{source}}}").parse().unwrap());
+                let length = random.usize(1..MOST);
+                if streams.has_room_for(length, MOST) {
+                    streams.push(key, 7, Bytes::from(vec![1; length]));
+                    taken += 1;
+                }
+                let parts = random.usize(0..20);
+                let fits = carry(&mut streams, &mut assembly, parts, 2 * MOST);
+                assert!(fits, "round {round}, source {source}");
+            }
+            assert!(taken > 50, "{taken}");
+            assert!(carry(&mut streams, &mut assembly, 20 * MOST, 2 * MOST));
+            assert_eq!((streams.held(), assembly.claimed), (0, 0));
+        }
     }
 
     // pins: B22

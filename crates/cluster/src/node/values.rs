@@ -69,6 +69,9 @@ impl Drop for Encoded<'_> {
 impl<'t> Encoded<'t> {
     /// Encodes the values of a message, which stay as they are.
     pub(crate) fn new(types: &'t Types, payloads: &mut Payloads) -> Result<Self, EncodeError> {
+        if payloads.len() as u64 > MAX_VALUES {
+            return Err(EncodeError::TooLarge);
+        }
         let mut room = MAX_MESSAGE;
         let mut encoded = Self::default();
         for (place, value) in payloads.iter_mut().enumerate() {

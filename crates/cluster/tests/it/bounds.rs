@@ -1,12 +1,14 @@
 //! Bounds of questions, answers and peers, and panics of askers.
 
+use bytes::Bytes;
 use ganger_cluster::{Builder, Cluster, NodeId, Running, Settings, Twin, Types};
 use ganger_proc_api::{
-    CommandError, Completer, Completion, Context, Envelope, ExitCause, Message, NodeName, Reply,
-    actor_fn,
+    CommandError, Completer, Completion, Context, Envelope, ExitCause, Message, NodeName, Payload,
+    Payloads, Reply, SendErrorKind, actor_fn,
 };
 use ganger_sched::{Address, CallRefused, Scheduler};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::Duration;
@@ -20,6 +22,19 @@ enum Ask {
     Keep(Reply<u64>),
     /// Waits for the gate, and then answers with so many bytes.
     Bytes(usize, Reply<Vec<u8>>),
+}
+
+/// Counts how often it is encoded.
+#[derive(Deserialize)]
+struct Counted(Vec<u8>);
+
+static ENCODED: AtomicUsize = AtomicUsize::new(0);
+
+impl Serialize for Counted {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        ENCODED.fetch_add(1, Ordering::SeqCst);
+        serializer.serialize_newtype_struct("Counted", &self.0)
+    }
 }
 
 type Node = (Scheduler, Cluster);
@@ -36,7 +51,7 @@ fn node(twin: &Twin, name: &str, set: fn(Builder) -> Builder) -> Node {
     let scheduler = builder.start().unwrap();
     let mut settings = Settings::default();
     settings.dead = PATIENCE;
-    let types = |types: &mut Types| _ = types.add::<Ask>("ask");
+    let types = |types: &mut Types| _ = types.add::<Ask>("ask").add::<Counted>("counted");
     let builder = Cluster::builder().engine(twin.port());
     let builder = set(builder.settings(settings).types(types));
     let cluster = builder.join(&scheduler).unwrap();
@@ -207,4 +222,71 @@ fn names_of_nodes_that_never_answer_take_no_place_for_ever() {
     let (address, ..) = two.answers();
     let answer = address.call(Ask::One).wait_timeout(PATIENCE);
     assert_eq!(answer.unwrap(), 1, "a node that answers keeps its place");
+}
+
+// pins: B16, B22
+#[test]
+fn a_large_message_that_waits_for_room_is_not_encoded_again_and_again() {
+    let two = two(|node| node);
+    let (tell, told) = channel();
+    let telling = tell.clone();
+    let takes = actor_fn(move |_, Counted(bytes), _| Ok(tell.send(bytes.len())?));
+    let takes = two.far.0.spawn(takes).unwrap();
+    let to = two.far.0.absolute(takes.pid());
+    let message = || Message::of(Counted(vec![7; 200 << 10])).to(to);
+    let first = actor_fn(move |_, bytes: Bytes, _| Ok(telling.send(bytes.len())?));
+    let first = two.far.0.absolute(two.far.0.spawn(first).unwrap().pid());
+    let far = NodeId::new("far").unwrap();
+    two.twin.pause(&far);
+    let most = 67_000_000;
+    let large = Envelope::new(None, first, "bytes", Bytes::from(vec![7; most]));
+    two.near.0.send(large).unwrap();
+    // It waits for a while in vain, and is tried a few times: at the begin, and at the end.
+    let refused = two.near.0.send_timeout(message(), Duration::from_secs(2));
+    assert!(refused.unwrap_err().kind == SendErrorKind::Timeout);
+    let encoded = ENCODED.load(Ordering::SeqCst);
+    assert!(encoded <= 4, "encoded {encoded} times");
+    // A small message is not behind it.
+    let (tell, seen) = channel();
+    let plain = actor_fn(move |_, number: u64, _| Ok(tell.send(number)?));
+    let plain = two.far.0.absolute(two.far.0.spawn(plain).unwrap().pid());
+    thread::scope(|scope| {
+        let sent = scope.spawn(|| two.near.0.send_blocking(message()));
+        while two.near.1.peers()[0].waiting == 0 {
+            thread::yield_now();
+        }
+        two.near
+            .0
+            .send_blocking(Message::of(5_u64).to(plain))
+            .unwrap();
+        two.twin.resume(&far);
+        assert_eq!(seen.recv_timeout(PATIENCE).unwrap(), 5);
+        sent.join().unwrap().unwrap();
+    });
+    for length in [most, 200 << 10] {
+        assert_eq!(told.recv_timeout(PATIENCE).unwrap(), length);
+    }
+}
+
+// pins: B21
+#[test]
+fn what_the_peer_would_not_read_is_refused() {
+    let two = two(|node| node);
+    let (address, ..) = two.answers();
+    let topic = |length| &*"x".repeat(length).leak();
+    let units = |count| (0..count).map(|_| Payload::UNIT).collect::<Payloads>();
+    for (message, is_taken) in [
+        (Message::new(topic(255), 1_u64), true),
+        (Message::new(topic(256), 1_u64), false),
+        (Message::new("units", units(1 << 16)), true),
+        (Message::new("units", units((1 << 16) + 1)), false),
+    ] {
+        let sent = two.near.0.send_blocking(message.to(address.pid()));
+        let refused = sent.err().map(|it| it.kind);
+        let expected = (!is_taken).then_some(SendErrorKind::TooLarge);
+        assert_eq!(refused, expected);
+    }
+    let answer = address.call(Ask::One).wait_timeout(PATIENCE);
+    assert_eq!(answer.unwrap(), 1);
+    assert_eq!(two.near.1.peers()[0].ended, 0, "the session lasts");
 }
