@@ -333,7 +333,8 @@ fn start_store(
     let node = match registrar.place() {
         Ok(node) => peer_name(&node)?,
         Err(path) => {
-            let (log, table) = Log::open(&path, Base::now())?;
+            let (mut log, mut table) = Log::open(&path, Base::now())?;
+            log.rise(&mut table, start::micros())?;
             let authority = Authority::new(log, table, helpers.add(2));
             let spawner = scheduler.named(registrar::NAME).labelled("registrar");
             let spawner = spawner.mailbox_limit(MAX_QUESTIONS);

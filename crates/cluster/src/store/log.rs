@@ -15,8 +15,13 @@
 //! A failed write or sync is the end of the log: the system may have dropped the bytes, so a later
 //! sync that succeeds would say nothing of them.
 //!
+//! A file may lose what was promised all the same: an older copy is put in its place, or a disk has
+//! confirmed too early. So that numbers are not used again even then, they begin above the time of
+//! the clock at each opening, in microseconds: more than a store has writes.
+//!
 //! A file next to it is locked, for as long as the log is open: two authorities would be none.
 
+use super::entry::Revision;
 use super::table::{Effect, Table};
 use ganger_proc_api::Instant;
 use std::ffi::OsString;
@@ -133,6 +138,19 @@ impl Log {
             _lock: lock,
         };
         Ok((log, table))
+    }
+
+    /// Has all later numbers be above `least`. Blocks.
+    pub(crate) fn rise(&mut self, table: &mut Table, least: u64) -> Result<(), LogError> {
+        if table.revision().0 >= least {
+            return Ok(());
+        }
+        let used = Effect::Used(Revision(least));
+        table.replay(&used, Instant::NEVER);
+        self.append(&[used]).map_err(|error| LogError::Io {
+            path: self.path.clone(),
+            error,
+        })
     }
 
     /// Keeps the effects of a batch. They are on the disk when this returns. Blocks. After an error
@@ -373,6 +391,30 @@ mod tests {
         let second = Log::open(&folder.file(), NOW).map(drop);
         assert!(matches!(second, Err(LogError::InUse(_))), "{second:?}");
         drop(log);
+    }
+
+    // pins: B27, B32
+    #[test]
+    fn an_older_copy_of_a_file_uses_no_number_again() {
+        let folder = Folder::new("older");
+        let write = |clock, key: &str| {
+            let (mut log, mut table) = Log::open(&folder.file(), NOW).unwrap();
+            log.rise(&mut table, clock).unwrap();
+            let written = apply(&mut log, &mut table, StoreOp::create(key, "v"));
+            let StoreAnswer::Written(revision) = written else {
+                panic!("{written:?}");
+            };
+            revision.0
+        };
+        assert_eq!(write(1_000, "a"), 1_001);
+        let older = fs::read(folder.file()).unwrap();
+        assert_eq!(write(2_000, "b"), 2_001);
+        fs::write(folder.file(), older).unwrap();
+        assert_eq!(write(3_000, "b"), 3_001);
+        // The clock was set back.
+        assert_eq!(write(1_500, "c"), 3_002);
+        fs::remove_file(folder.file()).unwrap();
+        assert_eq!(write(4_000, "a"), 4_001);
     }
 
     // pins: B32

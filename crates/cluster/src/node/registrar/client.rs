@@ -231,10 +231,11 @@ impl Shared {
     }
 }
 
-/// The registrar has not answered.
+/// The registrar has not answered. A failure may be of the answer, on its way back: it says nothing
+/// of the operation.
 fn lost(error: &CommandError, is_read: bool) -> StoreError {
     let is_untouched = match error {
-        CommandError::Failed(_) | CommandError::Ended(ExitCause::NotFound) => true,
+        CommandError::Ended(ExitCause::NotFound) => true,
         _ => is_read,
     };
     if is_untouched {
@@ -301,7 +302,9 @@ impl Process for Client {
         self.look(&scheduler, now);
         self.ask(now);
         out.cancel(TIMER);
-        if let Some(at) = self.retry.filter(|_| !self.watches.is_empty()) {
+        // The answer to the question for the registrar wakes the process by itself.
+        let waits = self.is_looking || self.watches.is_empty();
+        if let Some(at) = self.retry.filter(|_| !waits) {
             out.sleep(at.since(now), TIMER);
         }
         Ok(())
@@ -446,5 +449,21 @@ impl<T: Any + Send> CompletionSink for Callback<T> {
         }
         lock(&self.ends).push(call);
         true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // pins: B27
+    #[test]
+    fn a_failed_answer_to_a_write_says_nothing_of_the_write() {
+        let failed = || CommandError::Failed("the answer is lost".into());
+        assert_eq!(lost(&failed(), false), StoreError::Unknown);
+        assert!(matches!(lost(&failed(), true), StoreError::Unavailable(_)));
+        // No process has had the question.
+        let gone = CommandError::Ended(ExitCause::NotFound);
+        assert!(matches!(lost(&gone, false), StoreError::Unavailable(_)));
     }
 }
