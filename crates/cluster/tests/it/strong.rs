@@ -1,7 +1,7 @@
 //! Strong names and locks beside the cases of all stores: sleeping machines, ends, no store.
 
 use ganger_cluster::{
-    Cluster, ClusterNameErrorKind, LockLost, NameLost, NameRevoked, NoStore, Registrar,
+    Cluster, ClusterNameErrorKind, LockLost, NameLost, NameRevoked, NoStore, Registrar, Settings,
     StoreFaults, StrongError, StrongNames, Twin, TwinStore,
 };
 use ganger_link::Registry as _;
@@ -283,7 +283,11 @@ fn a_stop_gives_names_back_at_once_and_a_restart_goes_on_with_the_numbers() {
     let folder = std::env::temp_dir().join(format!("ganger-strong-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let mut last = None;
-    for _ in 0..3 {
+    for round in 0..4 {
+        if round == 3 {
+            // A file that is lost takes the names along, and no number comes again.
+            std::fs::remove_file(folder.join("log")).unwrap();
+        }
         let twin = Twin::new(1);
         let scheduler = Scheduler::builder()
             .workers(2)
@@ -305,4 +309,59 @@ fn a_stop_gives_names_back_at_once_and_a_restart_goes_on_with_the_numbers() {
         last = Some(token);
     }
     std::fs::remove_dir_all(folder).unwrap();
+}
+
+// pins: B33, B35
+// case: 37
+#[test]
+fn a_node_that_has_left_refuses_names_and_locks() {
+    let (twin, store) = (Twin::new(1), TwinStore::new(1));
+    let _clock = twin.run();
+    let clock = Arc::new(AtomicU64::new(1));
+    let (scheduler, node) = join(&twin, &store, "alpha", &clock);
+    let names = node.strong_names().unwrap();
+    let (tell, told) = channel();
+    let owner = scheduler.spawn(Owner(tell)).unwrap();
+    let register = || names.register("billing", owner.address().recipient());
+    register().wait_timeout(PATIENCE).unwrap();
+    node.leave(Duration::from_secs(10));
+    told.recv_timeout(PATIENCE).unwrap();
+    // Until the last acts, a claim may be lost with the lease.
+    let over = loop {
+        match failed(register().wait_timeout(PATIENCE)) {
+            StrongError::Lapsed => {}
+            refused => break refused,
+        }
+    };
+    assert!(matches!(over, StrongError::Store(_)), "{over}");
+    let refused = failed(names.lock("invoices").wait_timeout(PATIENCE));
+    assert!(matches!(refused, StrongError::Store(_)), "{refused}");
+}
+
+// pins: B32
+// case: 37
+#[test]
+fn a_node_that_looks_for_its_registrar_does_nothing_meanwhile() {
+    let twin = Twin::new(1);
+    let _clock = twin.run();
+    let scheduler = Scheduler::builder().workers(2).node("alpha");
+    let scheduler = scheduler.start().unwrap();
+    let mut settings = Settings::default();
+    settings.dead = Duration::from_secs(1);
+    let node = Cluster::builder()
+        .engine(twin.port())
+        .settings(settings)
+        .store(Registrar::at("nobody"))
+        .join(&scheduler);
+    let _node = node.unwrap();
+    let steps = || scheduler.stats().total.steps;
+    // Longer than the first look, and than the next. Nothing is told.
+    let (tell, told) = channel::<()>();
+    let wait = |millis| _ = told.recv_timeout(Duration::from_millis(millis));
+    wait(2_000);
+    let before = steps();
+    wait(2_000);
+    let steps = steps() - before;
+    drop(tell);
+    assert!(steps < 2_000, "{steps} steps");
 }

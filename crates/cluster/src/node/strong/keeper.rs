@@ -17,6 +17,7 @@ use ganger_sched::internal::{AddressInternals as _, ContextInternals as _};
 use ganger_sched::{Recipient, WeakHandle};
 use ganger_sync::sync::{Mutex, lock};
 use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, OnceLock, Weak};
 
 const TIMER: Tag = 1;
@@ -42,6 +43,8 @@ pub(crate) enum Party {
 struct Inbox {
     answers: Vec<(u64, Result<StoreAnswer, StoreError>)>,
     changes: Vec<StoreChange>,
+    /// The process carries no further acts out.
+    is_over: bool,
 }
 
 /// The state of the process, shared with other threads.
@@ -104,6 +107,19 @@ impl Shared {
     /// Adds the party of a future claim.
     pub(crate) fn enter(&self, id: ClaimId, party: Party) {
         lock(&self.parties).insert(id, party);
+    }
+
+    /// Refuses a claim that was made when the process had ended.
+    pub(crate) fn refuse_late(&self, id: ClaimId) {
+        if !lock(&self.inbox).is_over {
+            return;
+        }
+        let party = lock(&self.parties).remove(&id);
+        if let Some(party) = party {
+            self.with(|machine, now| machine.release(id, now));
+            let why = "the node has left the cluster";
+            party.refuse(StrongError::Store(StoreError::Unavailable(why.into())));
+        }
     }
 
     pub(crate) fn has(&self, id: ClaimId) -> bool {
@@ -259,8 +275,7 @@ impl Party {
         let Self::Name { name, owner, reply } = self else {
             return None;
         };
-        // A process that has ended needs no notice.
-        let _gone = owner.send_system(NameLost { name });
+        tell(&owner, name);
         reply
     }
 
@@ -269,7 +284,7 @@ impl Party {
             // The asker of a granted claim has gone.
             Self::Name { reply, owner, name } => match reply {
                 Some(reply) => reply.fail(why),
-                None => drop(owner.send_system(NameLost { name })),
+                None => tell(&owner, name),
             },
             Self::Lock { reply, .. } => {
                 if let Some((reply, _watch)) = reply {
@@ -277,6 +292,19 @@ impl Party {
                 }
             }
         }
+    }
+}
+
+/// Tells a process of its loss. Its recipient makes a message of the notice, and must not end the
+/// keeper.
+fn tell(owner: &Recipient<NameLost>, name: Box<str>) {
+    // A process that has ended needs no notice.
+    let told = catch_unwind(AssertUnwindSafe(|| {
+        _ = owner.send_system(NameLost { name })
+    }));
+    if told.is_err() {
+        let text = "the recipient of a lost name has panicked";
+        tracing::error!(target: "ganger::cluster", process = %owner.pid(), "{text}");
     }
 }
 
@@ -294,13 +322,16 @@ impl Keeper {
 
     /// True: more is there.
     fn round(&mut self) -> bool {
-        let inbox = std::mem::take(&mut *lock(&self.shared.inbox));
+        let mut inbox = lock(&self.shared.inbox);
+        let answers = std::mem::take(&mut inbox.answers);
+        let changes = std::mem::take(&mut inbox.changes);
+        drop(inbox);
         let mut machine = lock(&self.shared.machine);
         let now = self.shared.now();
-        for (number, answer) in inbox.answers {
+        for (number, answer) in answers {
             machine.answered(number, answer, now);
         }
-        for change in inbox.changes {
+        for change in changes {
             machine.changed(change, now);
         }
         machine.tick(now);
@@ -364,6 +395,8 @@ impl Process for Keeper {
 
 impl Drop for Keeper {
     fn drop(&mut self) {
+        // A later claim is refused where it is made, and those before are lost here.
+        lock(&self.shared.inbox).is_over = true;
         self.shared.with(|machine, now| _ = machine.leave(now));
         while self.round() {}
         self.shared.helper.over();

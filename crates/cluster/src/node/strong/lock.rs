@@ -7,6 +7,7 @@ use ganger_proc_api::Instant;
 use ganger_sync::atomic::{AtomicBool, Ordering};
 use ganger_sync::sync::{Mutex, lock};
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use thiserror::Error;
 
@@ -37,8 +38,11 @@ impl Guard {
         // Ordering: the flag is all that is written.
         self.is_lost.store(true, Ordering::Relaxed);
         let call = lock(&self.on_lost).take();
-        if let Some(call) = call {
-            call();
+        // Code of the user, which must not end the keeper.
+        if let Some(call) = call
+            && catch_unwind(AssertUnwindSafe(call)).is_err()
+        {
+            tracing::error!(target: "ganger::cluster", "a call for a lost lock has panicked");
         }
     }
 }

@@ -9,18 +9,22 @@
 //!    answered, from the moment when that renewal was sent. When the lease is good no longer, all
 //!    claims are lost, at once and for ever, and the next claim gets a new lease.
 //! 4. A creation whose outcome is unknown is sent again: the value tells the owner of the entry.
+//! 5. The first creation may still be carried out, when its claim is gone. So the key and the value
+//!    are kept as long as the lease, and an entry that comes late is deleted.
 //!
 //! **Proof sketch.** The store ends a lease its whole time after it has had the last renewal, so
 //! not before twice as much time as the lease is good. As long as no clock runs twice as fast as
 //! another, each owner has given up before the store gives its entries away. An entry that is
-//! created by a late message is of a lease that is renewed no more, and ends with it. Revisions
-//! grow, so tokens do.
+//! created by a late message is deleted, or is of a lease that is renewed no more, and ends with
+//! it. Revisions grow, so tokens do.
+
+mod bury;
 
 use super::cache::{Cache, LOCKS, NAMES};
 use super::hold::Hold;
 use crate::store::{LeaseId, Revision, StoreAnswer, StoreChange, StoreError, StoreOp};
 use ganger_proc_api::Instant;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -72,11 +76,18 @@ pub(crate) enum Todo {
 }
 
 enum Purpose {
-    Grant { sent: Instant },
-    Renew { lease: LeaseId, sent: Instant },
+    Grant {
+        sent: Instant,
+    },
+    Renew {
+        lease: LeaseId,
+        sent: Instant,
+    },
     Revoke,
     Create(ClaimId),
     Delete(ClaimId),
+    /// Of an entry that has come late.
+    Bury(Box<str>),
 }
 
 enum Lease {
@@ -112,12 +123,16 @@ struct Claim {
     state: State,
     /// Unwanted meanwhile: to be released as soon as its revision is known.
     is_dropped: bool,
+    /// The outcome of a creation was unknown once.
+    was_unsure: bool,
 }
 
 pub(crate) struct Machine {
     ttl: Duration,
     lease: Lease,
     claims: BTreeMap<ClaimId, Claim>,
+    /// The keys and values of gone claims whose entries may come late, as long as the lease lasts.
+    late: BTreeSet<(Box<str>, Vec<u8>)>,
     pub(crate) cache: Cache,
     asked: BTreeMap<u64, Purpose>,
     number: u64,
@@ -136,6 +151,7 @@ impl Machine {
             ttl,
             lease: Lease::None,
             claims: BTreeMap::new(),
+            late: BTreeSet::new(),
             cache: Cache::default(),
             asked: BTreeMap::new(),
             number: 0,
@@ -196,6 +212,7 @@ impl Machine {
             is_lock,
             state: State::Waiting,
             is_dropped: false,
+            was_unsure: false,
         };
         self.claims.insert(id, claim);
         match &self.lease {
@@ -332,6 +349,8 @@ impl Machine {
             Some(Purpose::Renew { lease, sent }) => self.renewed(lease, sent, answer, now),
             Some(Purpose::Create(id)) => self.created(id, answer, now),
             Some(Purpose::Delete(id)) => self.deleted(id, answer, now),
+            // An entry that is still there is seen at the next retry.
+            Some(Purpose::Bury(_)) => self.retry_soon(now),
             Some(Purpose::Revoke) | None => {}
         }
     }
@@ -416,11 +435,12 @@ impl Machine {
             Err(StoreError::NoLease) => return self.lapse(),
             Ok(_) | Err(StoreError::Unknown) => {
                 claim.state = State::Unsure;
+                claim.was_unsure = true;
                 return self.retry_soon(now);
             }
             Err(error) => {
                 let is_dropped = claim.is_dropped;
-                self.claims.remove(&id);
+                self.forget(id);
                 if !is_dropped {
                     let why = match error {
                         StoreError::Exists(entry) => Refused::Taken(entry.value, entry.revision),
@@ -448,8 +468,22 @@ impl Machine {
             Err(StoreError::Unknown | StoreError::Unavailable(_) | StoreError::Full) => {
                 self.retry_soon(now);
             }
-            _ => drop(self.claims.remove(&id)),
+            _ => drop(self.forget(id)),
         }
+    }
+
+    /// The claim is gone, and an entry of it may come late.
+    fn forget(&mut self, id: ClaimId) -> Option<Claim> {
+        let claim = self.claims.remove(&id)?;
+        if claim.was_unsure && matches!(self.lease, Lease::Held(_)) {
+            self.late.insert((claim.key.clone(), claim.value.clone()));
+            self.bury(&claim.key);
+            if self.late.len() > MAX_CLAIMS {
+                // With another lease nothing comes late.
+                self.lapse();
+            }
+        }
+        Some(claim)
     }
 
     fn retry_soon(&mut self, now: Instant) {
@@ -463,7 +497,17 @@ impl Machine {
         if matches!(change, StoreChange::Lost) && self.cache.is_known() {
             self.lost_at = Some(now);
         }
+        let put = match &change {
+            StoreChange::Put(entry) if !self.late.is_empty() => Some(entry.key.clone()),
+            _ => None,
+        };
+        let is_snapshot = matches!(change, StoreChange::Snapshot { .. });
         self.cache.changed(change);
+        if let Some(key) = put {
+            self.bury(&key);
+        } else if is_snapshot {
+            self.bury_all();
+        }
         // An entry that has gone without its owner.
         let cache = &self.cache;
         let gone = self.claims.iter().filter(|(_, claim)| match claim.state {
@@ -478,7 +522,7 @@ impl Machine {
     }
 
     fn lose(&mut self, id: ClaimId) {
-        let Some(claim) = self.claims.remove(&id).filter(|it| !it.is_dropped) else {
+        let Some(claim) = self.forget(id).filter(|it| !it.is_dropped) else {
             return;
         };
         let is_owned = matches!(claim.state, State::Owned(_));
@@ -508,6 +552,7 @@ impl Machine {
             return;
         };
         held.hold.end();
+        self.late.clear();
         let claims: Vec<_> = self.claims.keys().copied().collect();
         for id in claims {
             self.lose(id);
@@ -561,6 +606,7 @@ impl Machine {
                     _ => {}
                 }
             }
+            self.bury_all();
             unsure.into_iter().for_each(|id| self.create(id));
             for (id, revision) in releasing {
                 let is_asked = |it: &Purpose| matches!(it, Purpose::Delete(of) if *of == id);

@@ -20,6 +20,8 @@ mod clock;
 mod guarded;
 mod hold;
 mod keeper;
+#[cfg(test)]
+mod late;
 mod lock;
 mod look;
 mod machine;

@@ -132,6 +132,7 @@ impl StrongNames {
         if !self.shared.has(id) {
             self.shared.with(|machine, now| machine.release(id, now));
         }
+        self.shared.refuse_late(id);
         Ok(())
     }
 
@@ -243,6 +244,7 @@ impl StrongNames {
             this.shared.enter(id, party);
             this.shared
                 .with(|machine, now| machine.lock(id, &name, nonce, value, now));
+            this.shared.refuse_late(id);
             Ok(())
         })
     }
