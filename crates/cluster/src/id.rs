@@ -59,7 +59,8 @@ impl fmt::Debug for NodeId {
     }
 }
 
-/// A run of a node. Each start of the same node has a greater incarnation.
+/// A run of a node. Each start of the same node has a greater incarnation. It rises in the run
+/// where a peer knows a greater one, as after a clock was set back.
 ///
 /// ```
 /// use ganger_cluster::Incarnation;
@@ -122,10 +123,13 @@ pub struct Half {
     pub number: u32,
 }
 
+/// The farthest that a node's incarnation rises at once: a year.
+const MOST_RISE: u64 = (365 * 24 * 60 * 60 * 1000) << 16;
+
 /// The source of all halves of a node's incarnation, shared by its sessions.
 #[derive(Debug)]
 pub struct Halves {
-    incarnation: Incarnation,
+    incarnation: AtomicU64,
     used: AtomicU64,
 }
 
@@ -133,14 +137,28 @@ impl Halves {
     /// A node has a single source in each of its incarnations.
     #[must_use]
     pub fn new(incarnation: Incarnation) -> Arc<Self> {
-        let used = AtomicU64::new(0);
+        let (incarnation, used) = (AtomicU64::new(incarnation.to_bits()), AtomicU64::new(0));
         Arc::new(Self { incarnation, used })
     }
 
-    /// The incarnation of the halves.
+    /// The incarnation of the halves to come.
     #[must_use]
     pub fn incarnation(&self) -> Incarnation {
-        self.incarnation
+        // Ordering: only the number counts; frames carry it to the peer.
+        Incarnation::from_bits(self.incarnation.load(Ordering::Relaxed))
+    }
+
+    /// Has later halves be of an incarnation above `newest`, which a peer knows: the clock of this
+    /// node was set back. False: `newest` is more than a year ahead, and is not believed.
+    pub fn rise_above(&self, newest: Incarnation) -> bool {
+        let present = self.incarnation();
+        let is_near = newest.to_bits().saturating_sub(present.to_bits()) <= MOST_RISE;
+        if is_near {
+            let above = present.above(newest).to_bits();
+            // Ordering: only the number counts; frames carry it to the peer.
+            self.incarnation.fetch_max(above, Ordering::Relaxed);
+        }
+        is_near
     }
 
     /// A half without a use so far.
@@ -153,7 +171,7 @@ impl Halves {
         let used = self.used.fetch_add(1, Ordering::Relaxed);
         let number = u32::try_from(used + 1).expect("an incarnation has less than 2^32 sessions");
         Half {
-            incarnation: self.incarnation,
+            incarnation: self.incarnation(),
             number,
         }
     }
@@ -176,5 +194,26 @@ impl Lane {
     #[must_use]
     pub const fn index(self) -> usize {
         self as usize
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // pins: B7
+    #[test]
+    fn halves_rise_above_what_a_peer_knows_but_not_by_years() {
+        let at = |millis| Incarnation::new(millis, 7);
+        let halves = Halves::new(at(1_700_000_000_000));
+        let first = halves.fresh();
+        assert!(halves.rise_above(at(1_700_000_003_000)));
+        let second = halves.fresh();
+        assert!(second > first && second.incarnation > at(1_700_000_003_000));
+        // Another peer knows less.
+        assert!(halves.rise_above(at(1_700_000_001_000)));
+        assert_eq!(halves.fresh().incarnation, second.incarnation);
+        assert!(!halves.rise_above(Incarnation::from_bits(u64::MAX)));
+        assert_eq!(halves.incarnation(), second.incarnation);
     }
 }

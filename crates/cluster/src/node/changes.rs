@@ -5,6 +5,7 @@ use crate::session::End;
 use ganger_sched::Recipient;
 use ganger_sync::sync::{Mutex, lock};
 use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// A node has come or gone, or can't be reached: see
 /// [`Cluster::watch_nodes`](crate::Cluster::watch_nodes).
@@ -74,7 +75,7 @@ impl Watchers {
             node: node.clone(),
             incarnation: *incarnation,
         });
-        if snapshot.all(|change| watcher.send_system(change).is_ok()) {
+        if snapshot.all(|change| is_told(&watcher, change)) {
             state.watchers.retain(|it| !it.is_closed());
             state.watchers.push(watcher);
         }
@@ -113,6 +114,16 @@ impl Watchers {
 
 impl State {
     fn tell(&mut self, change: &NodeChange) {
-        (self.watchers).retain(|watcher| watcher.send_system(change.clone()).is_ok());
+        (self.watchers).retain(|watcher| is_told(watcher, change.clone()));
     }
+}
+
+/// False: the watcher has ended, or its function has panicked, which must not end the link.
+fn is_told(watcher: &Recipient<NodeChange>, change: NodeChange) -> bool {
+    let told = catch_unwind(AssertUnwindSafe(|| watcher.send_system(change).is_ok()));
+    told.unwrap_or_else(|_| {
+        let text = "the function of a watcher of nodes has panicked, and is called no more";
+        tracing::error!(target: "ganger::cluster", watcher = %watcher.pid(), "{text}");
+        false
+    })
 }

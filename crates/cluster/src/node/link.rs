@@ -23,7 +23,7 @@ use super::unknown::Unknown;
 use super::values::Decoder;
 use super::watch;
 use crate::id::{Half, Lane};
-use crate::session::End;
+use crate::session::{End, Refusal};
 use crate::wire::{Known, Message, Messages, ReadError, Reader};
 use bytes::Bytes;
 use ganger_link::RemoteLinks as _;
@@ -85,6 +85,8 @@ pub(crate) struct Link {
     /// The credit of chunks, while too many large messages wait.
     withheld: Vec<Cost>,
     unknown: Unknown,
+    /// The session that has ended for an unreadable message. None comes behind that.
+    failed: Option<Half>,
 }
 
 impl Link {
@@ -107,6 +109,7 @@ impl Link {
             consumed: Vec::new(),
             withheld: Vec::new(),
             unknown: Unknown::default(),
+            failed: None,
         }
     }
 
@@ -152,6 +155,11 @@ impl Link {
                     let (node, peer) = (self.peer.places.own, &self.peer.id);
                     tracing::warn!(target: "ganger::cluster", %node, %peer, left_out, "{why}");
                 }
+                if let Refusal::Outdated(newest) = why
+                    && self.peer.base.halves.rise_above(newest)
+                {
+                    self.peer.renew();
+                }
             }
         }
     }
@@ -187,6 +195,9 @@ impl Link {
     }
 
     fn receive(&mut self, scheduler: &Handle, half: Half, lane: Lane, messages: Messages) {
+        if self.failed == Some(half) {
+            return;
+        }
         let answering = match self.answering.take() {
             Some(answering) if answering.half() == half => answering,
             _ => Answering::new(&self.peer, half),
@@ -201,6 +212,7 @@ impl Link {
                 self.give_back(lane, cost);
             }
             if let Err(why) = self.read(scheduler, (&answering, lane), op, body, cost) {
+                self.failed = Some(half);
                 self.peer.fail(half, why);
                 return;
             }
@@ -325,6 +337,9 @@ impl Link {
                 self.refuse(scheduler, refused, &replies);
             }
         }
+        for (number, cause) in self.parked.exits() {
+            self.exited(scheduler, number, &cause);
+        }
     }
 
     /// A message has come for a process that does not take it, or takes it in another type.
@@ -340,6 +355,7 @@ impl Link {
         let at = scheduler.now();
         let letter = DeadLetter::new(reason, message.source, target, message.topic, at);
         scheduler.tell_of_dead_letter(&letter);
+        contained("the destructor of a message", || drop(message));
     }
 
     /// Does what the peer asks for.
@@ -351,11 +367,19 @@ impl Link {
                 in_order,
             } => watch::begin(&self.peer, scheduler, half, (number, pid, in_order)),
             Request::Demonitor { number } => watch::end(&self.peer, scheduler, number),
-            Request::Exit { number, cause, .. } => {
-                let watch = self.peer.look(|state| state.tables.watches.remove(number));
-                if let Some((pid, action)) = watch {
-                    self.unlist(scheduler, pid);
-                    tell_exit(pid, action, &cause);
+            Request::Exit {
+                number,
+                cause,
+                in_order,
+                ..
+            } => {
+                let watcher = || (self.peer).look(|state| state.tables.watches.watcher(number));
+                let exit = match in_order.then(watcher).flatten() {
+                    Some(watcher) => self.parked.push_exit(watcher, (number, cause)),
+                    None => Some((number, cause)),
+                };
+                if let Some((number, cause)) = exit {
+                    self.exited(scheduler, number, &cause);
                 }
             }
             Request::Listed(listing) => {
@@ -428,6 +452,15 @@ impl Link {
             }
         }
         Ok(())
+    }
+
+    /// A process that is watched here has ended.
+    fn exited(&mut self, scheduler: &Handle, number: u64, cause: &ExitCause) {
+        let watch = self.peer.look(|state| state.tables.watches.remove(number));
+        if let Some((pid, action)) = watch {
+            self.unlist(scheduler, pid);
+            tell_exit(pid, action, cause);
+        }
     }
 
     /// The answer to a question has come.
@@ -511,7 +544,8 @@ impl Process for Link {
         let has_more = self.run(&scheduler) | self.publish();
         let at = self.peer.settle(&self.consumed);
         self.consumed.clear();
-        if self.peer.is_over() && !has_more {
+        // The peer has been told that the waiting messages have arrived.
+        if self.peer.is_over() && !has_more && self.parked.is_empty() {
             out.done(());
         } else if has_more {
             out.yield_now();

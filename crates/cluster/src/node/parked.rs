@@ -7,10 +7,11 @@
 //! messages for its process wait behind it. The credit that the peer has bounds all of them:
 //! without credit the peer's data lane waits, and control goes on. Large messages have given their
 //! credit back, so the link gives none for further chunks while too many bytes of them wait here.
+//! A notice in order for the process waits behind the messages that wait before it.
 
 use super::calls::{self, Inside};
 use crate::id::Half;
-use ganger_proc_api::{Envelope, Pid, SendError};
+use ganger_proc_api::{Envelope, ExitCause, Pid, SendError};
 use ganger_sched::{Handle, SendAsync};
 use ganger_sync::sync::{Mutex, lock};
 use std::collections::{HashMap, VecDeque};
@@ -30,12 +31,20 @@ pub(crate) enum Cost {
 /// With its replies.
 type Waiting = (Envelope, Cost, Inside);
 
+/// The end of a process, by the number of its monitor.
+type Exit = (u64, ExitCause);
+
+enum Behind {
+    Message(Waiting),
+    Exit(Exit),
+}
+
 struct Line {
     /// The first, which waits for room in the mailbox.
     first: SendAsync,
     cost: Cost,
     replies: Inside,
-    rest: VecDeque<Waiting>,
+    rest: VecDeque<Behind>,
     waker: Waker,
 }
 
@@ -60,12 +69,19 @@ pub(crate) struct Parked {
     lines: HashMap<Pid, Line>,
     ready: Ready,
     large: usize,
+    /// Notices whose messages have gone.
+    exits: Vec<Exit>,
 }
 
 impl Parked {
     /// How many bytes of large messages wait.
     pub(crate) fn large(&self) -> usize {
         self.large
+    }
+
+    /// Whether no message waits.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.lines.is_empty()
     }
 
     /// Whether messages for the process wait.
@@ -81,7 +97,8 @@ impl Parked {
             self.large += length;
         }
         if let Some(line) = self.lines.get_mut(&pid) {
-            return line.rest.push_back((envelope, cost, replies));
+            let waiting = (envelope, cost, replies);
+            return line.rest.push_back(Behind::Message(waiting));
         }
         let waker = Waker::from(Arc::new(HasRoom {
             pid,
@@ -97,6 +114,20 @@ impl Parked {
         };
         self.lines.insert(pid, line);
         lock(&self.ready).push(pid);
+    }
+
+    /// Has a notice wait behind the messages for its watcher. Returns the notice if there are none.
+    pub(crate) fn push_exit(&mut self, watcher: Pid, exit: Exit) -> Option<Exit> {
+        let Some(line) = self.lines.get_mut(&watcher) else {
+            return Some(exit);
+        };
+        line.rest.push_back(Behind::Exit(exit));
+        None
+    }
+
+    /// The notices whose messages have gone.
+    pub(crate) fn exits(&mut self) -> Vec<Exit> {
+        std::mem::take(&mut self.exits)
     }
 
     /// Delivers to the mailboxes that have room. `done` gets each message's cost, and the refusal
@@ -132,7 +163,14 @@ impl Parked {
                 let (of, numbers) = &mut line.replies;
                 let replies = (Arc::clone(of), std::mem::take(numbers));
                 done(line.cost, replies, result);
-                let Some((envelope, cost, replies)) = line.rest.pop_front() else {
+                let next = loop {
+                    match line.rest.pop_front() {
+                        Some(Behind::Exit(exit)) => self.exits.push(exit),
+                        Some(Behind::Message(waiting)) => break Some(waiting),
+                        None => break None,
+                    }
+                };
+                let Some((envelope, cost, replies)) = next else {
                     break true;
                 };
                 line.first = scheduler.send_async(envelope);

@@ -309,6 +309,11 @@ impl Peer {
         self.with(|state, now| state.session.fail(half, why, now));
     }
 
+    /// The peer knows a later run of this node.
+    pub(crate) fn renew(&self) {
+        self.with(|state, now| state.session.renew(now));
+    }
+
     /// Asks for a session.
     pub(crate) fn open(&self) {
         self.with(|state, now| state.session.open(now));

@@ -1,6 +1,6 @@
 //! Functions by name: the side that carries a call out (`functions.rs` has the protocol).
 
-use super::calls::Answering;
+use super::calls::{Answering, contained};
 use super::causes::read_text;
 use super::inherited;
 use super::peer::Peer;
@@ -13,6 +13,7 @@ use ganger_link::Services;
 use ganger_proc_api::CommandError;
 use ganger_sched::Handle;
 use ganger_sched::crossing::{self, Incoming as _};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 /// A call has come.
@@ -40,6 +41,7 @@ pub(crate) fn serve(
     replies.push(number);
     let _come = answering.settle(replies);
     let Some(completer) = completer.filter(|it| !it.is_cancelled()) else {
+        contained("the destructor of an input", || drop(values));
         return Ok(());
     };
     let input = values.into_first();
@@ -51,7 +53,10 @@ pub(crate) fn serve(
         None => {
             let call = || Services::of(scheduler).carry_out(&name, input, completer);
             let call = || inherited.within(scheduler, call);
-            traces::within(peer.base.traces.as_deref(), trace, call)
+            let call = || traces::within(peer.base.traces.as_deref(), trace, call);
+            // A function's panic is contained there, and that of an input's destructor is not.
+            catch_unwind(AssertUnwindSafe(call))
+                .unwrap_or_else(|_| Err("the destructor of the input has panicked".into()))
         }
     };
     if let Err(error) = called {

@@ -67,7 +67,10 @@ pub(crate) fn start(
         });
     }
     let started = match peer.base.kinds.get(&kind) {
-        None => Err(format!("the node offers no kind {kind:?}").into()),
+        None => {
+            calls::contained("the destructor of an input", || drop((spawner, input)));
+            Err(format!("the node offers no kind {kind:?}").into())
+        }
         Some(make) => catch_unwind(AssertUnwindSafe(|| {
             let make = || inherited.within(scheduler, || make(spawner, input));
             traces::within(peer.base.traces.as_deref(), trace, make)

@@ -4,7 +4,7 @@ use super::askers::Asker;
 use super::requests::Request;
 use ganger_proc_api::{Completer, EndWatch, ExitCause, Pid, Reply};
 use ganger_sched::crossing::{FarReply, Outgoing};
-use ganger_sched::{ExitAction, ExitKey, RemoteLink};
+use ganger_sched::{ExitAction, ExitKey, RemoteLink, Watcher};
 use ganger_sync::atomic::{AtomicU64, Ordering};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -47,6 +47,14 @@ impl Watches {
     /// Makes the entry of a reserved number.
     pub(crate) fn enter(&mut self, number: u64, process: Pid, action: Box<dyn ExitAction>) {
         self.by_number.insert(number, (process, action));
+    }
+
+    /// The process that the entry tells.
+    pub(crate) fn watcher(&self, number: u64) -> Option<Pid> {
+        match self.by_number.get(&number)?.1.watcher()? {
+            Watcher::Process(pid) => Some(pid.with_node(None)),
+            _ => None,
+        }
     }
 
     /// Takes the entry whose process has ended.

@@ -96,8 +96,8 @@ pub enum Refusal {
     /// The peer knows another live node with this node's name. This node must stop.
     #[error("another node with this name is alive")]
     NameTaken,
-    /// The peer knows a later incarnation of this node. This node must start again above it: see
-    /// [`Incarnation::above`].
+    /// The peer knows a later incarnation of this node. This node must go on above it: see
+    /// [`Halves::rise_above`](crate::Halves::rise_above).
     #[error("a later incarnation of this node is known: {0}")]
     Outdated(Incarnation),
     /// The peer is a node of another cluster.

@@ -400,6 +400,16 @@ impl Session {
         }
     }
 
+    /// Opens again where the incarnation of the halves has risen: see [`Halves::rise_above`]. A
+    /// session that has come up goes on.
+    pub fn renew(&mut self, now: Instant) {
+        if let Inner::Opening(opening) = &self.inner
+            && opening.half.incarnation < self.halves.incarnation()
+        {
+            self.end(End::Unreachable, now);
+        }
+    }
+
     /// The engine says that the peer may be reached by now.
     pub fn appeared(&mut self, now: Instant) {
         match &mut self.inner {

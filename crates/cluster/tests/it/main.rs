@@ -13,6 +13,8 @@ mod inherited;
 mod model;
 mod node;
 mod owners;
+mod order;
+mod panics;
 mod questions;
 #[cfg(feature = "conformance")]
 mod recovery;
