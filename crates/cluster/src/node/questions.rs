@@ -1,5 +1,6 @@
 //! Questions to a node itself.
 
+use super::causes::MAX_TEXT;
 use super::core::Core;
 use super::not_asked::NotAsked;
 use super::requests::Request;
@@ -13,6 +14,9 @@ pub(crate) fn whereis(
     name: Arc<str>,
     reply: Reply<Option<Pid>>,
 ) -> Result<(), BoxError> {
+    if name.len() > MAX_TEXT {
+        return Err(format!("the name of a process elsewhere has at most {MAX_TEXT} bytes").into());
+    }
     let no_node = || NotAsked::no_connection(node);
     let peer = core.reach(node).ok_or_else(no_node)?;
     let mut reply = Some(reply);

@@ -12,7 +12,7 @@
 
 use super::askers::Asker;
 use super::calls;
-use super::causes::write_text;
+use super::causes::{MAX_TEXT, write_text};
 use super::core::Core;
 use super::far_links;
 use super::inherited;
@@ -132,6 +132,10 @@ impl FarSpawn {
         }
         if self.names.len() > MAX_NAMES {
             return Err(format!("a process has at most {MAX_NAMES} names").into());
+        }
+        let lengths = self.names.iter().map(|name| name.len());
+        if lengths.chain([self.kind.len()]).any(|it| it > MAX_TEXT) {
+            return Err(format!("a kind or a name has at most {MAX_TEXT} bytes").into());
         }
         let link = self.linked.map(|it| Asker::new(&scheduler, &it));
         let link = link.transpose()?;
