@@ -3,6 +3,7 @@
 //! Senders do without it (`peer.rs`). A stop of the scheduler leaves it alone until what it carries
 //! has gone: the node's own process (`warden.rs`) closes it.
 
+mod ends;
 mod groups;
 
 use super::base::Base;
@@ -16,7 +17,6 @@ use super::requests::{Request, op};
 use super::served;
 use super::starts;
 use super::streams::Assembly;
-use super::tables::{Open, Spawn};
 use super::traces;
 use super::types::MAX_MESSAGE;
 use super::unknown::Unknown;
@@ -26,10 +26,11 @@ use crate::id::{Half, Lane};
 use crate::session::{End, Refusal};
 use crate::wire::{Known, Message, Messages, ReadError, Reader};
 use bytes::Bytes;
+use ends::{tell_exit, unanswered};
 use ganger_link::RemoteLinks as _;
 use ganger_proc_api::{
     BoxError, CommandError, Context, Envelope, Event, Events, ExitCause, Instant, Payloads, Pid,
-    Process, Reply, SendError, SendErrorKind, StepOutput, StepResult, Tag,
+    Process, SendError, SendErrorKind, StepOutput, StepResult, Tag,
 };
 use ganger_sched::crossing;
 use ganger_sched::internal::{AddressInternals as _, ContextInternals as _};
@@ -85,7 +86,7 @@ pub(crate) struct Link {
     /// The credit of chunks, while too many large messages wait.
     withheld: Vec<Cost>,
     unknown: Unknown,
-    /// The session that has ended for an unreadable message. None comes behind that.
+    /// The session that an unreadable message has ended.
     failed: Option<Half>,
 }
 
@@ -544,7 +545,7 @@ impl Process for Link {
         let has_more = self.run(&scheduler) | self.publish();
         let at = self.peer.settle(&self.consumed);
         self.consumed.clear();
-        // The peer has been told that the waiting messages have arrived.
+        // The peer counts the waiting messages as arrived.
         if self.peer.is_over() && !has_more && self.parked.is_empty() {
             out.done(());
         } else if has_more {
@@ -604,26 +605,4 @@ fn offer(
         Err(refused) => calls::converted(scheduler, refused)?.map_or(Ok(()), send),
         sent => sent,
     }
-}
-
-/// The session of these questions has ended.
-fn unanswered(names: Vec<Reply<Option<Pid>>>, spawns: Vec<Spawn>, open: Open) {
-    let names = names.into_iter().map(Reply::untyped);
-    let spawns = spawns.into_iter().map(|it| it.reply.untyped());
-    let asked = open.asked.into_values().map(|it| it.completer);
-    for completer in names.chain(spawns).chain(asked) {
-        let no_connection = Err(CommandError::Ended(ExitCause::NoConnection));
-        contained("an asker", || completer.finish(no_connection));
-    }
-    for far in open.answering.into_values() {
-        contained("the holder of a reply", || far.give_up());
-    }
-}
-
-/// Tells the watcher of an end. Its code must not end the link.
-fn tell_exit(pid: Pid, mut action: Box<dyn ExitAction>, cause: &ExitCause) {
-    contained("the watcher of a process", || {
-        action.release(pid);
-        action.tell(pid, cause);
-    });
 }

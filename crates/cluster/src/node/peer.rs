@@ -87,7 +87,7 @@ pub(crate) struct State {
     pub(super) owed: [VecDeque<Request>; 2],
     /// Bytes of the values inside.
     owed_bytes: usize,
-    waiting: Waiting,
+    pub(super) waiting: Waiting,
     happened: VecDeque<Happened>,
     past: Past,
     /// When the link's timer fires.
@@ -413,20 +413,6 @@ impl State {
             Lane::Data => self.queue,
         };
         self.session.queued(lane) < most && self.streams[lane.index()].held() < MAX_MESSAGE
-    }
-
-    /// Whether a waiting sender may try again, whose message of so many bytes was refused beside
-    /// the queue.
-    fn has_room_beside(&self, wanted: usize) -> bool {
-        let streams = &self.streams[Lane::Data.index()];
-        self.has_room(Lane::Data) && streams.has_room_for(wanted, MAX_MESSAGE)
-    }
-
-    fn next_waiting(&mut self) -> Option<Waker> {
-        let mut waiting = std::mem::take(&mut self.waiting);
-        let waker = waiting.take(|wanted| self.has_room_beside(wanted));
-        self.waiting = waiting;
-        waker
     }
 
     fn has_sent_all(&self) -> bool {

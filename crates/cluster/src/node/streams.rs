@@ -9,8 +9,8 @@
 //! 2. *Sender*: later messages of the same source, large or small, wait behind it.
 //! 3. *Receiver*: the first chunk says the whole length. The receiver checks it before it keeps
 //!    anything, and grows its buffer with what has come.
-//! 4. *Sender*: a message counts with its whole length until its last chunk has left, as it does at
-//!    the receiver. So what a sender may hold is within the bound of the receiver.
+//! 4. *Sender*: a message counts with its whole length until its last chunk has left, as at the
+//!    receiver. So a sender holds no more than the receiver takes.
 //!
 //! A lane loses nothing and keeps the order, so a chunk needs no offset.
 

@@ -1,5 +1,7 @@
 //! The state machine of a node towards a peer.
 
+mod renew;
+
 use super::event::{End, Event, Refusal, SendError, Undelivered};
 use super::identity::Identity;
 use super::outgoing::Outgoing;
@@ -397,16 +399,6 @@ impl Session {
     pub fn fail(&mut self, session: Half, why: ReadError, now: Instant) {
         if self.session() == Some(session) {
             self.end(End::Unreadable(why), now);
-        }
-    }
-
-    /// Opens again where the incarnation of the halves has risen: see [`Halves::rise_above`]. A
-    /// session that has come up goes on.
-    pub fn renew(&mut self, now: Instant) {
-        if let Inner::Opening(opening) = &self.inner
-            && opening.half.incarnation < self.halves.incarnation()
-        {
-            self.end(End::Unreachable, now);
         }
     }
 

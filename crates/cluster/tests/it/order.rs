@@ -1,4 +1,4 @@
-//! What comes behind what: notices behind messages that wait, and nothing behind an unreadable one.
+//! Order: notices behind waiting messages, and no message behind an unreadable one.
 
 use crate::support::{Told, name, session};
 use ganger_cluster::{
@@ -79,7 +79,7 @@ fn a_notice_in_order_waits_behind_messages_for_a_full_mailbox() {
     assert_eq!(nobody.wait_timeout(PATIENCE).unwrap(), None);
     sender.address().send(()).unwrap();
     drop(sender.wait_timeout(PATIENCE).unwrap());
-    // And so is the notice.
+    // The notice is there as well.
     let (here, seen) = numbers(&near);
     far.send(Envelope::new(None, here, "", 1_u64)).unwrap();
     seen.recv_timeout(PATIENCE).unwrap();
@@ -152,7 +152,7 @@ impl Played {
         self.twin.now()
     }
 
-    /// Carries what has come and what leaves.
+    /// Carries the frames of both sides.
     fn carry(&mut self) {
         let now = self.now();
         for told in self.inbox.take() {

@@ -231,8 +231,8 @@ impl Shared {
     }
 }
 
-/// The registrar has not answered. A failure may be of the answer, on its way back: it says nothing
-/// of the operation.
+/// The registrar has not answered. A failure may be of the answer, on its way back, and
+/// says nothing of the operation.
 fn lost(error: &CommandError, is_read: bool) -> StoreError {
     let is_untouched = match error {
         CommandError::Ended(ExitCause::NotFound) => true,

@@ -38,7 +38,7 @@ impl Guard {
         // Ordering: the flag is all that is written.
         self.is_lost.store(true, Ordering::Relaxed);
         let call = lock(&self.on_lost).take();
-        // Code of the user, which must not end the keeper.
+        // A panic of the user's code must not end the keeper.
         if let Some(call) = call
             && catch_unwind(AssertUnwindSafe(call)).is_err()
         {

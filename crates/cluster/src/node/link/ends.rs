@@ -1,0 +1,28 @@
+//! The part of a link for ends: of a watched process, and of a session with open questions.
+
+use crate::node::calls::contained;
+use crate::node::tables::{Open, Spawn};
+use ganger_proc_api::{CommandError, ExitCause, Pid, Reply};
+use ganger_sched::ExitAction;
+
+/// The session of these questions has ended.
+pub(super) fn unanswered(names: Vec<Reply<Option<Pid>>>, spawns: Vec<Spawn>, open: Open) {
+    let names = names.into_iter().map(Reply::untyped);
+    let spawns = spawns.into_iter().map(|it| it.reply.untyped());
+    let asked = open.asked.into_values().map(|it| it.completer);
+    for completer in names.chain(spawns).chain(asked) {
+        let no_connection = Err(CommandError::Ended(ExitCause::NoConnection));
+        contained("an asker", || completer.finish(no_connection));
+    }
+    for far in open.answering.into_values() {
+        contained("the holder of a reply", || far.give_up());
+    }
+}
+
+/// Tells the watcher of an end. The watcher's code must not end the link.
+pub(super) fn tell_exit(pid: Pid, mut action: Box<dyn ExitAction>, cause: &ExitCause) {
+    contained("the watcher of a process", || {
+        action.release(pid);
+        action.tell(pid, cause);
+    });
+}
