@@ -60,7 +60,7 @@ impl fmt::Debug for NodeId {
 }
 
 /// A run of a node. Each start of the same node has a greater incarnation. It rises in the run
-/// where a peer knows a greater one, as after a clock was set back.
+/// where a peer knows a greater incarnation, as after a clock was set back.
 ///
 /// ```
 /// use ganger_cluster::Incarnation;
@@ -148,7 +148,7 @@ impl Halves {
         Incarnation::from_bits(self.incarnation.load(Ordering::Relaxed))
     }
 
-    /// Has later halves be of an incarnation above `newest`, which a peer knows: the clock of this
+    /// Has later halves be of an incarnation above `newest` of a peer: the clock of this
     /// node was set back. False: `newest` is more than a year ahead, and is not believed.
     pub fn rise_above(&self, newest: Incarnation) -> bool {
         let present = self.incarnation();

@@ -118,7 +118,7 @@ impl State {
     }
 }
 
-/// False: the watcher has ended, or its function has panicked, which must not end the link.
+/// False: the watcher has ended, or its function has panicked. A panic must not end the link.
 fn is_told(watcher: &Recipient<NodeChange>, change: NodeChange) -> bool {
     let told = catch_unwind(AssertUnwindSafe(|| watcher.send_system(change).is_ok()));
     told.unwrap_or_else(|_| {

@@ -455,7 +455,7 @@ impl Link {
         Ok(())
     }
 
-    /// A process that is watched here has ended.
+    /// A watched process has ended.
     fn exited(&mut self, scheduler: &Handle, number: u64, cause: &ExitCause) {
         let watch = self.peer.look(|state| state.tables.watches.remove(number));
         if let Some((pid, action)) = watch {

@@ -7,7 +7,7 @@
 //! messages for its process wait behind it. The credit that the peer has bounds all of them:
 //! without credit the peer's data lane waits, and control goes on. Large messages have given their
 //! credit back, so the link gives none for further chunks while too many bytes of them wait here.
-//! A notice in order for the process waits behind the messages that wait before it.
+//! A notice in order for the process waits behind earlier messages.
 
 use super::calls::{self, Inside};
 use crate::id::Half;
@@ -116,7 +116,7 @@ impl Parked {
         lock(&self.ready).push(pid);
     }
 
-    /// Has a notice wait behind the messages for its watcher. Returns the notice if there are none.
+    /// Has a notice wait behind the messages for its watcher. Returns the notice if none wait.
     pub(crate) fn push_exit(&mut self, watcher: Pid, exit: Exit) -> Option<Exit> {
         let Some(line) = self.lines.get_mut(&watcher) else {
             return Some(exit);

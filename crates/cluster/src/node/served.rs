@@ -54,7 +54,7 @@ pub(crate) fn serve(
             let call = || Services::of(scheduler).carry_out(&name, input, completer);
             let call = || inherited.within(scheduler, call);
             let call = || traces::within(peer.base.traces.as_deref(), trace, call);
-            // A function's panic is contained there, and that of an input's destructor is not.
+            // The function's panic is contained inside, the panic of an input's destructor is not.
             catch_unwind(AssertUnwindSafe(call))
                 .unwrap_or_else(|_| Err("the destructor of the input has panicked".into()))
         }

@@ -76,7 +76,7 @@ impl Streams {
         counts.sum()
     }
 
-    /// The bytes of the messages that have not left to the last chunk.
+    /// The bytes of the messages with a chunk left.
     pub(crate) fn held(&self) -> usize {
         self.held
     }

@@ -49,7 +49,7 @@ impl Watches {
         self.by_number.insert(number, (process, action));
     }
 
-    /// The process that the entry tells.
+    /// The watcher of the entry.
     pub(crate) fn watcher(&self, number: u64) -> Option<Pid> {
         match self.by_number.get(&number)?.1.watcher()? {
             Watcher::Process(pid) => Some(pid.with_node(None)),

@@ -1,10 +1,10 @@
-//! Senders that wait for room at a peer.
+//! Senders waiting for room at a peer.
 //!
-//! **Problem.** A large message is refused where a small one is taken. A sender that is woken for
-//! room that its message does not fit would encode its message again and again.
+//! **Problem.** A large message is refused where a small one is taken. A sender woken for
+//! too little room would encode its message again and again.
 //!
-//! **Protocol.** The refusal notes the length of the message for its thread, which asks for room
-//! next. Senders are woken in their order, but for those whose messages do not fit yet.
+//! **Protocol.** The refusal notes the length of the message for its thread, whose next call asks
+//! for room. Senders are woken in their order, but for those whose messages do not fit yet.
 
 use super::peer::State;
 use super::types::MAX_MESSAGE;
@@ -14,7 +14,7 @@ use std::collections::VecDeque;
 use std::task::Waker;
 
 thread_local! {
-    /// The length of the message that this thread was refused last, for want of room beside the
+    /// The length of this thread's last refused message, for want of room beside the
     /// queue.
     static REFUSED: Cell<usize> = const { Cell::new(0) };
 }
@@ -24,7 +24,7 @@ pub(super) fn refused(length: usize) {
     REFUSED.set(length);
 }
 
-/// The length of the message for which this thread wants room; 0 where a place in the queue is
+/// The length of this thread's refused message; 0 where a place in the queue is
 /// enough.
 pub(super) fn wanted() -> usize {
     REFUSED.take()
@@ -50,12 +50,12 @@ impl Waiting {
         last.map(|(waker, _)| waker)
     }
 
-    /// Whether a sender waits that may try again.
+    /// Whether a waiting sender may try again.
     pub(super) fn has(&self, fits: impl Fn(usize) -> bool) -> bool {
         self.0.iter().any(|(_, wanted)| fits(*wanted))
     }
 
-    /// Takes the first sender that may try again.
+    /// Takes the first sender with room.
     pub(super) fn take(&mut self, fits: impl Fn(usize) -> bool) -> Option<Waker> {
         let place = self.0.iter().position(|(_, wanted)| fits(*wanted))?;
         self.0.remove(place).map(|(waker, _)| waker)

@@ -74,7 +74,7 @@ fn a_notice_in_order_waits_behind_messages_for_a_full_mailbox() {
     let of = near.canonical(far.absolute(sender.pid()));
     watcher.send(Message::new("watch", of)).unwrap();
     begun.recv_timeout(PATIENCE).unwrap();
-    // The monitor is there before what comes behind it in its lane.
+    // The monitor is there before later requests of its lane.
     let nobody = at_near.whereis(NodeName::new("far").unwrap(), "nobody");
     assert_eq!(nobody.wait_timeout(PATIENCE).unwrap(), None);
     sender.address().send(()).unwrap();
@@ -126,7 +126,7 @@ fn messages_for_a_full_mailbox_outlive_the_leave_of_their_node() {
     assert_eq!(all, (0..COUNT).collect::<Vec<_>>());
 }
 
-/// A session of a node that is played by the test.
+/// A session of a node played by the test.
 struct Played {
     session: Session,
     engine: ganger_cluster::TwinEngine,
@@ -255,7 +255,7 @@ fn a_node_whose_clock_was_set_back_goes_on_above_its_run_before() {
     let watcher = actor_fn(move |_, change: NodeChange, _| Ok(tell.send(change)?));
     let watcher = near.spawn(watcher).unwrap();
     at_near.watch_nodes(watcher.address().recipient());
-    // Its clock is an hour ahead of that of the next run.
+    // Its clock is an hour ahead of the next run's.
     let ahead = at_near.incarnation().to_bits() + (3_600_000 << 16);
     let mut before = Played::new(&twin, "far", ahead);
     before.session.open(before.now());

@@ -1,4 +1,4 @@
-//! Code of users that panics where the node calls it: connections and names go on.
+//! Panics of users' code called by the node: connections and names go on.
 
 use ganger_cluster::{
     Builder, Cluster, NameLost, NodeChange, Running, StoreFaults, Twin, TwinStore,
@@ -14,7 +14,7 @@ use std::time::Duration;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Its destructor panics at the node that has read it.
+/// Its destructor panics at its reader's node.
 #[derive(Serialize, Deserialize)]
 struct Mine {
     #[serde(skip)]
@@ -72,7 +72,7 @@ fn a_destructor_that_panics_ends_no_link() {
     two.far.0.terminate(gone.pid()).unwrap();
     drop(gone.wait_timeout(PATIENCE).unwrap());
     let far = NodeName::new("far").unwrap();
-    // A message that no process takes, and inputs that nothing takes.
+    // A message without a process, and inputs without a taker.
     two.near
         .0
         .send(Message::new("mine", Payload::any(mine())).to(to))

@@ -285,7 +285,7 @@ fn a_stop_gives_names_back_at_once_and_a_restart_goes_on_with_the_numbers() {
     let mut last = None;
     for round in 0..4 {
         if round == 3 {
-            // A file that is lost takes the names along, and no number comes again.
+            // A lost file takes the names along, and no number comes again.
             std::fs::remove_file(folder.join("log")).unwrap();
         }
         let twin = Twin::new(1);

@@ -109,7 +109,7 @@ impl Shared {
         lock(&self.parties).insert(id, party);
     }
 
-    /// Refuses a claim that was made when the process had ended.
+    /// Refuses a claim from after the end of the process.
     pub(crate) fn refuse_late(&self, id: ClaimId) {
         if !lock(&self.inbox).is_over {
             return;
@@ -298,7 +298,7 @@ impl Party {
 /// Tells a process of its loss. Its recipient makes a message of the notice, and must not end the
 /// keeper.
 fn tell(owner: &Recipient<NameLost>, name: Box<str>) {
-    // A process that has ended needs no notice.
+    // An ended process needs no notice.
     let told = catch_unwind(AssertUnwindSafe(|| {
         _ = owner.send_system(NameLost { name })
     }));
@@ -395,7 +395,7 @@ impl Process for Keeper {
 
 impl Drop for Keeper {
     fn drop(&mut self) {
-        // A later claim is refused where it is made, and those before are lost here.
+        // A later claim is refused where it is made, and earlier claims are lost here.
         lock(&self.shared.inbox).is_over = true;
         self.shared.with(|machine, now| _ = machine.leave(now));
         while self.round() {}

@@ -1,4 +1,4 @@
-//! Creations that the store carries out late, when their claims are gone.
+//! Creations carried out late, when their claims are gone.
 
 use super::machine::{Machine, Todo};
 use crate::store::{Entry, LeaseId, Revision, StoreAnswer, StoreChange, StoreError, StoreOp};
@@ -11,7 +11,7 @@ fn at(seconds: u64) -> Instant {
     Instant::from_nanos(0) + Duration::from_secs(seconds)
 }
 
-/// The operation that the machine asks for alone.
+/// The only operation of the machine.
 fn asked(machine: &mut Machine) -> (u64, StoreOp) {
     let mut todo = machine.todo();
     todo.retain(|it| !matches!(it, Todo::Granted(_)));
@@ -37,8 +37,8 @@ fn gone(revision: u64) -> StoreChange {
     }
 }
 
-/// A machine with a name, and with another that was created at the second attempt, and is given up
-/// at 2 s. The number of its deletion, which the store carries out as revision 4.
+/// A machine with a name, and with another, created at the second attempt and given up. With the
+/// number of its deletion, revision 4 of the store.
 fn given_up() -> (Machine, u64) {
     let mut machine = Machine::new(Duration::from_secs(10));
     machine.name(1, "kept", vec![1], at(0));

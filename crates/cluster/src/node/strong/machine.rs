@@ -10,13 +10,13 @@
 //!    claims are lost, at once and for ever, and the next claim gets a new lease.
 //! 4. A creation whose outcome is unknown is sent again: the value tells the owner of the entry.
 //! 5. The first creation may still be carried out, when its claim is gone. So the key and the value
-//!    are kept as long as the lease, and an entry that comes late is deleted.
+//!    are kept as long as the lease, and a late entry is deleted.
 //!
 //! **Proof sketch.** The store ends a lease its whole time after it has had the last renewal, so
 //! not before twice as much time as the lease is good. As long as no clock runs twice as fast as
 //! another, each owner has given up before the store gives its entries away. An entry that is
-//! created by a late message is deleted, or is of a lease that is renewed no more, and ends with
-//! it. Revisions grow, so tokens do.
+//! created by a late message is deleted, or is of a lease without renewals, and ends with
+//! the lease. Revisions grow, so tokens do.
 
 mod bury;
 
@@ -349,7 +349,7 @@ impl Machine {
             Some(Purpose::Renew { lease, sent }) => self.renewed(lease, sent, answer, now),
             Some(Purpose::Create(id)) => self.created(id, answer, now),
             Some(Purpose::Delete(id)) => self.deleted(id, answer, now),
-            // An entry that is still there is seen at the next retry.
+            // The next retry sees an entry still there.
             Some(Purpose::Bury(_)) => self.retry_soon(now),
             Some(Purpose::Revoke) | None => {}
         }

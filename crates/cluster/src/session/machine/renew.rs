@@ -6,7 +6,7 @@ use ganger_proc_api::Instant;
 
 impl Session {
     /// Opens again where the incarnation of the halves has risen: see [`Halves::rise_above`](crate::Halves::rise_above). A
-    /// session that has come up goes on.
+    /// session in use goes on.
     pub fn renew(&mut self, now: Instant) {
         if let Inner::Opening(opening) = &self.inner
             && opening.half.incarnation < self.halves.incarnation()
