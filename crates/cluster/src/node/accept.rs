@@ -14,6 +14,7 @@ use crate::session::SendError;
 use crate::wire::Apart;
 use bytes::Bytes;
 use ganger_proc_api::{Envelope, Instant, Pid, SendErrorKind};
+use std::task::Waker;
 
 impl State {
     /// Takes a message of a process.
@@ -91,5 +92,19 @@ impl State {
         }
         streams.push(key, op, bytes);
         Ok(())
+    }
+
+    /// Whether a waiting sender may try again, whose message of so many bytes was refused beside
+    /// the queue.
+    pub(super) fn has_room_beside(&self, wanted: usize) -> bool {
+        let streams = &self.streams[Lane::Data.index()];
+        self.has_room(Lane::Data) && streams.has_room_for(wanted, MAX_MESSAGE)
+    }
+
+    pub(super) fn next_waiting(&mut self) -> Option<Waker> {
+        let mut waiting = std::mem::take(&mut self.waiting);
+        let waker = waiting.take(|wanted| self.has_room_beside(wanted));
+        self.waiting = waiting;
+        waker
     }
 }

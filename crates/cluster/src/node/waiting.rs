@@ -6,9 +6,6 @@
 //! **Protocol.** The refusal notes the length of the message for its thread, whose next call asks
 //! for room. Senders are woken in their order, but for those whose messages do not fit yet.
 
-use super::peer::State;
-use super::types::MAX_MESSAGE;
-use crate::id::Lane;
 use std::cell::Cell;
 use std::collections::VecDeque;
 use std::task::Waker;
@@ -65,21 +62,5 @@ impl Waiting {
         for (waker, _) in self.0 {
             waker.wake();
         }
-    }
-}
-
-impl State {
-    /// Whether a waiting sender may try again, whose message of so many bytes was refused beside
-    /// the queue.
-    pub(super) fn has_room_beside(&self, wanted: usize) -> bool {
-        let streams = &self.streams[Lane::Data.index()];
-        self.has_room(Lane::Data) && streams.has_room_for(wanted, MAX_MESSAGE)
-    }
-
-    pub(super) fn next_waiting(&mut self) -> Option<Waker> {
-        let mut waiting = std::mem::take(&mut self.waiting);
-        let waker = waiting.take(|wanted| self.has_room_beside(wanted));
-        self.waiting = waiting;
-        waker
     }
 }

@@ -16,8 +16,8 @@
 //! sync that succeeds would say nothing of them.
 //!
 //! A file may lose promised entries all the same: an operator puts an older copy in its place, or a
-//! disk has confirmed too early. So that no number is used again even then, numbers begin above the time of
-//! the clock at each opening, in microseconds: more than a store has writes.
+//! disk has confirmed too early. So that no number is used again even then, numbers begin above the
+//! time of the clock at each opening, in microseconds: more than a store has writes.
 //!
 //! A file next to it is locked, for as long as the log is open: two authorities would be none.
 

@@ -5,8 +5,8 @@ use crate::session::event::End;
 use ganger_proc_api::Instant;
 
 impl Session {
-    /// Opens again where the incarnation of the halves has risen: see [`Halves::rise_above`](crate::Halves::rise_above). A
-    /// session in use goes on.
+    /// Opens again where the incarnation of the halves has risen: see
+    /// [`Halves::rise_above`](crate::Halves::rise_above). A session in use goes on.
     pub fn renew(&mut self, now: Instant) {
         if let Inner::Opening(opening) = &self.inner
             && opening.half.incarnation < self.halves.incarnation()
