@@ -12,8 +12,8 @@ mod groups;
 mod inherited;
 mod model;
 mod node;
-mod owners;
 mod order;
+mod owners;
 mod panics;
 mod questions;
 #[cfg(feature = "conformance")]

@@ -19,6 +19,7 @@
 //! the lease. Revisions grow, so tokens do.
 
 mod bury;
+mod tick;
 
 use super::cache::{Cache, LOCKS, NAMES};
 use super::hold::Hold;
@@ -577,44 +578,6 @@ impl Machine {
             self.no_lease(&StoreError::Unavailable("the node leaves".into()));
         }
         !self.asked.values().any(|it| matches!(it, Purpose::Revoke))
-    }
-
-    /// Renews the lease, and tries again, where the time has come.
-    pub(crate) fn tick(&mut self, now: Instant) {
-        self.expire(now);
-        if let Lease::Held(held) = &mut self.lease
-            && held.renew_at <= now
-        {
-            if self.claims.is_empty() {
-                return self.lapse();
-            }
-            let lease = held.id;
-            held.renew_at = now + self.ttl / 5;
-            self.ask(
-                Purpose::Renew { lease, sent: now },
-                StoreOp::Renew { lease },
-            );
-        }
-        if self.retry_at.is_some_and(|at| at <= now) {
-            self.retry_at = None;
-            let mut unsure = Vec::new();
-            let mut releasing = Vec::new();
-            for (id, claim) in &self.claims {
-                match claim.state {
-                    State::Unsure => unsure.push(*id),
-                    State::Releasing(revision) => releasing.push((*id, revision)),
-                    _ => {}
-                }
-            }
-            self.bury_all();
-            unsure.into_iter().for_each(|id| self.create(id));
-            for (id, revision) in releasing {
-                let is_asked = |it: &Purpose| matches!(it, Purpose::Delete(of) if *of == id);
-                if !self.asked.values().any(is_asked) {
-                    self.delete(id, revision);
-                }
-            }
-        }
     }
 
     /// When something is due next.
