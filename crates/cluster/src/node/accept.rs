@@ -107,4 +107,9 @@ impl State {
         self.waiting = waiting;
         waker
     }
+
+    /// How many senders wait for room.
+    pub(super) fn waiting(&self) -> usize {
+        self.waiting.len()
+    }
 }

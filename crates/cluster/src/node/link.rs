@@ -455,15 +455,6 @@ impl Link {
         Ok(())
     }
 
-    /// A watched process has ended.
-    fn exited(&mut self, scheduler: &Handle, number: u64, cause: &ExitCause) {
-        let watch = self.peer.look(|state| state.tables.watches.remove(number));
-        if let Some((pid, action)) = watch {
-            self.unlist(scheduler, pid);
-            tell_exit(pid, action, cause);
-        }
-    }
-
     /// The answer to a question has come.
     fn answer(
         &mut self,

@@ -400,11 +400,6 @@ impl State {
         self.past
     }
 
-    /// How many senders wait for room.
-    pub(super) fn waiting(&self) -> usize {
-        self.waiting.len()
-    }
-
     /// Whether a user's message may be taken. On the control lane half of the queue is for
     /// requests.
     pub(super) fn has_room(&self, lane: Lane) -> bool {

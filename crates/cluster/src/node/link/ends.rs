@@ -1,9 +1,21 @@
 //! The part of a link for ends: of a watched process, and of a session with open questions.
 
+use super::Link;
 use crate::node::calls::contained;
 use crate::node::tables::{Open, Spawn};
 use ganger_proc_api::{CommandError, ExitCause, Pid, Reply};
-use ganger_sched::ExitAction;
+use ganger_sched::{ExitAction, Handle};
+
+impl Link {
+    /// A watched process has ended.
+    pub(super) fn exited(&mut self, scheduler: &Handle, number: u64, cause: &ExitCause) {
+        let watch = self.peer.look(|state| state.tables.watches.remove(number));
+        if let Some((pid, action)) = watch {
+            self.unlist(scheduler, pid);
+            tell_exit(pid, action, cause);
+        }
+    }
+}
 
 /// The session of these questions has ended.
 pub(super) fn unanswered(names: Vec<Reply<Option<Pid>>>, spawns: Vec<Spawn>, open: Open) {
