@@ -360,7 +360,7 @@ const OWN: &str = "\
     close closest colour column columns commandRate confirm contains createElement \
     createElementNS createObjectURL ctrlKey data dataset decades delete depth devicePixelRatio \
     dim disabled documentElement down draw element end enter entries EventSource exec failures \
-    fill fillRect fillStyle fillText filter find findIndex first firstChild flat flatMap floor \
+    fill fillRect fillStyle fillText filter find findIndex firstChild flat flatMap floor \
     focus font forEach format frame from fromEntries get getContext getElementById \
     getPropertyValue globalAlpha has hash head headers height hidden history hover idle includes \
     indexOf info insertBefore isBad isBusy isFolded isHere isIntersecting isLog isNaN isNear \
