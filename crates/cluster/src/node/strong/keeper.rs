@@ -300,7 +300,7 @@ impl Party {
 fn tell(owner: &Recipient<NameLost>, name: Box<str>) {
     // An ended process needs no notice.
     let told = catch_unwind(AssertUnwindSafe(|| {
-        _ = owner.send_system(NameLost { name })
+        _ = owner.send_system(NameLost { name });
     }));
     if told.is_err() {
         let text = "the recipient of a lost name has panicked";
