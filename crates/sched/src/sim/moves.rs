@@ -50,7 +50,7 @@ pub enum Did {
     Cancelled(Pid),
     /// The process was sent a request for an upgrade.
     Upgraded(Pid),
-    /// An act [offered](super::offer_act) before was carried out.
+    /// An act offered before (`offer_act`) was carried out.
     Acted,
     /// A worker has been woken for nothing.
     WokeInVain,
