@@ -17,6 +17,7 @@ use ganger_sched::internal::{AddressInternals as _, ContextInternals as _};
 use ganger_sched::{Recipient, WeakHandle};
 use ganger_sync::sync::{Mutex, lock};
 use std::collections::HashMap;
+use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, OnceLock, Weak};
 
@@ -399,6 +400,11 @@ impl Drop for Keeper {
         lock(&self.shared.inbox).is_over = true;
         self.shared.with(|machine, now| _ = machine.leave(now));
         while self.round() {}
+        // No answer of the store comes any more.
+        for party in mem::take(&mut *lock(&self.shared.parties)).into_values() {
+            let why = "the node has left the cluster";
+            party.refuse(StrongError::Store(StoreError::Unavailable(why.into())));
+        }
         self.shared.helper.over();
     }
 }
