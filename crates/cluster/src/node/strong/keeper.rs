@@ -118,8 +118,7 @@ impl Shared {
         let party = lock(&self.parties).remove(&id);
         if let Some(party) = party {
             self.with(|machine, now| machine.release(id, now));
-            let why = "the node has left the cluster";
-            party.refuse(StrongError::Store(StoreError::Unavailable(why.into())));
+            party.refuse(has_left());
         }
     }
 
@@ -296,6 +295,11 @@ impl Party {
     }
 }
 
+fn has_left() -> StrongError {
+    let why = "the node has left the cluster";
+    StrongError::Store(StoreError::Unavailable(why.into()))
+}
+
 /// Tells a process of its loss. Its recipient makes a message of the notice, and must not end the
 /// keeper.
 fn tell(owner: &Recipient<NameLost>, name: Box<str>) {
@@ -402,8 +406,7 @@ impl Drop for Keeper {
         while self.round() {}
         // No answer of the store comes any more.
         for party in mem::take(&mut *lock(&self.shared.parties)).into_values() {
-            let why = "the node has left the cluster";
-            party.refuse(StrongError::Store(StoreError::Unavailable(why.into())));
+            party.refuse(has_left());
         }
         self.shared.helper.over();
     }
