@@ -172,12 +172,24 @@ impl Builder {
     }
 
     /// Writes one line a period to the standard error stream: the present work of the scheduler,
-    /// and its work since the line before. The guide explains the columns. Default: the period in
-    /// the environment's `GANGER_REPORT`, such as `1s` or `500ms`, or else no line. Zero means no
-    /// line, whatever the environment says.
+    /// and its work since the line before. Default: the period in the environment's
+    /// `GANGER_REPORT`, such as `1s` or `500ms`, or else no line. Zero means no line, whatever the
+    /// environment says.
     ///
     /// A thread of its own wakes once a period; without a period no thread is started. A simulation
     /// writes no line.
+    ///
+    /// | column | meaning |
+    /// |---|---|
+    /// | `live`, `workers` to `asleep` | now: processes; worker threads, and their states |
+    /// | `spares`, `relieved` | spare threads; threads in a blocking step, whose places they have |
+    /// | `ready`, `global` | ready processes in all queues; in the global queue: overload if long |
+    /// | `timers`, `fired` | waiting timers; fired timers since the line before |
+    /// | `turns` to `failed` | since the line before: picks, steps, commands, processes |
+    /// | `undelivered` | dead letters since the line before |
+    /// | `steals`, `sleeps` | thefts, sleeps of workers |
+    /// | `blocked`, `long` | steps that blocked or computed while processes waited |
+    /// | `turns=[ … ]` | turns of each worker: a zero beside large numbers is a stuck worker |
     ///
     /// ```
     /// use ganger_sched::Scheduler;
