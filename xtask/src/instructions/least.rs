@@ -28,7 +28,7 @@ pub(super) const LEAST: [Least; 27] = [
         what: "a step that goes on",
         rmws: 0.0,
         allocations: 0.0,
-        why: "The process is its worker's alone; the count is the rotation's (G4).",
+        why: "The process is its worker's alone; the rotation counts (G4).",
     },
     Least {
         act: "command",
@@ -49,7 +49,7 @@ pub(super) const LEAST: [Least; 27] = [
         what: "a send by handle to an `Idle` process",
         rmws: 2.0,
         allocations: 0.0,
-        why: "The sender takes the right to wake (G1), the receiver gives it back (G2).",
+        why: "The right to wake is taken (G1) and given back (G2).",
     },
     Least {
         act: "send-blocked",
@@ -63,7 +63,7 @@ pub(super) const LEAST: [Least; 27] = [
         what: "a send by PID to an `Idle` process",
         rmws: 2.0,
         allocations: 0.0,
-        why: "Here: the look-up takes a reference, and drops it.",
+        why: "Here: a reference, taken and dropped.",
     },
     Least {
         act: "send-ready",
@@ -180,7 +180,7 @@ pub(super) const LEAST: [Least; 27] = [
     },
     Least {
         act: "timer",
-        what: "a timer that is set and cancelled, 128 in a step",
+        what: "a timer, set and cancelled, 128 in a step",
         rmws: 0.0,
         allocations: 0.0,
         why: "Here: a lock, since any thread may cancel.",

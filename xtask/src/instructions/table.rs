@@ -39,8 +39,7 @@ fn replace(text: &str, table: &str) -> Option<String> {
 fn table(committed: &Committed) -> Option<String> {
     let (machine, counts) = committed.shown()?;
     let mut table = format!("{machine}.\n\n");
-    table += "| act | instructions | RMWs | least | allocations | least | why |\n";
-    table += &("|---".repeat(7) + "|\n");
+    table += "| act | instructions | RMWs | allocations | why |\n|---|---|---|---|---|\n";
     for least in &LEAST {
         if let Some(cost) = counts.get(least.act) {
             row(&mut table, least, cost);
@@ -54,20 +53,18 @@ fn row(table: &mut String, least: &Least, cost: &Cost) {
         let count = cost.get(&kind).map(|&count| kind.show(count));
         count.unwrap_or_else(|| "–".to_owned())
     };
-    let Least {
-        what,
-        rmws,
-        allocations,
-        why,
-        ..
-    } = least;
-    let [instructions, counted, allocated] =
-        [Kind::Instructions, Kind::Rmws, Kind::Allocations].map(shown);
-    let rmws = Kind::Rmws.show(*rmws);
-    let allocations = Kind::Allocations.show(*allocations);
+    // The least is in brackets, where it is not 0.
+    let beside = |kind: Kind, least: f64| match least > 0.0 {
+        true => format!("{} ({})", shown(kind), kind.show(least)),
+        false => shown(kind),
+    };
+    let instructions = shown(Kind::Instructions);
+    let rmws = beside(Kind::Rmws, least.rmws);
+    let allocations = beside(Kind::Allocations, least.allocations);
+    let Least { what, why, .. } = least;
     let _ = writeln!(
         table,
-        "| {what} | {instructions} | {counted} | {rmws} | {allocated} | {allocations} | {why} |"
+        "| {what} | {instructions} | {rmws} | {allocations} | {why} |"
     );
 }
 

@@ -22,38 +22,50 @@ pub(crate) fn run() -> Result<(), Failure> {
     Ok(())
 }
 
-/// The document, as it should be.
+/// The document, as it should be: a table for each kind of schedulers.
 pub(crate) fn document() -> String {
     let mut text = HEAD.to_owned();
-    for metric in ALL {
-        add(&mut text, metric);
+    for (of, heading) in SECTIONS {
+        let _ = writeln!(
+            text,
+            "\n## {heading}\n\n| name | kind | meaning |\n|---|---|---|"
+        );
+        for metric in ALL.iter().filter(|it| it.of == of) {
+            add(&mut text, metric);
+        }
     }
     text
 }
 
+/// The tables, in the order of the document.
+const SECTIONS: [(Of, &str); 7] = [
+    (Of::All, "Each scheduler"),
+    (Of::Limited, "With `Builder::max_processes`"),
+    (Of::Counts, "From `Observe::Counts` on"),
+    (Of::Histograms, "With `Observe::Histograms`"),
+    (Of::Alarms, "With `observe::Alarms`"),
+    (Of::Nodes, "Nodes of a cluster"),
+    (Of::Stores, "Nodes with a store"),
+];
+
 fn add(text: &mut String, metric: &Metric) {
-    let Metric {
-        name, unit, help, ..
-    } = metric;
     let kind = match metric.kind {
         Kind::Counter => "counter",
         Kind::Gauge => "gauge",
         Kind::Histogram => "histogram",
     };
-    let of = match metric.of {
-        Of::All => "all",
-        Of::Limited => "limit",
-        Of::Counts => "`Counts`",
-        Of::Histograms => "`Histograms`",
-        Of::Alarms => "alarms",
-        Of::Nodes => "cluster",
-        Of::Stores => "store",
+    // Other units say only what is counted, as the meaning does.
+    let unit = if metric.unit == "s" { ", s" } else { "" };
+    let labels = match metric.labels {
+        [] => String::new(),
+        labels => format!("{{{}}}", labels.join(",")),
     };
-    let labels: Vec<_> = metric.labels.iter().map(|it| format!("`{it}`")).collect();
-    let labels = labels.join(", ");
-    let line = format!("| `{name}` | {kind} | `{unit}` | {labels} | {of} | {help} |");
     // A string takes all.
-    let _ = writeln!(text, "{}", line.replace("|  |", "| |"));
+    let _ = writeln!(
+        text,
+        "| `{}{labels}` | {kind}{unit} | {} |",
+        metric.name, metric.help
+    );
 }
 
 #[cfg(test)]
@@ -77,7 +89,8 @@ mod tests {
             );
             assert!(!metric.labels.contains(&"pid"), "{metric:?}");
             assert!(metric.help.ends_with('.'), "{metric:?}");
+            assert!(SECTIONS.iter().any(|it| it.0 == metric.of), "{metric:?}");
         }
-        assert!(document().contains("| `ganger.step.duration` | histogram | `s` | `type` |"));
+        assert!(document().contains("| `ganger.step.duration{type}` | histogram, s | "));
     }
 }

@@ -80,19 +80,19 @@ macro_rules! metrics {
 
 metrics! {
     UPTIME: "ganger.scheduler.uptime", Gauge, "s", [], All,
-        "The time since the scheduler was built.";
+        "Time since the scheduler was built.";
     PROCESS_COUNT: "ganger.process.count", Gauge, "{process}", ["state"], All,
         "Live processes, by state: ready, running, blocked, idle, suspended.";
     TYPE_COUNT: "ganger.process.type.count", Gauge, "{process}", ["type"], All,
         "Live processes, by type.";
     PROCESS_LIMIT: "ganger.process.limit", Gauge, "{process}", [], Limited,
-        "The most processes that may be alive at a time.";
+        "The limit of live processes.";
     PROCESS_STARTED: "ganger.process.started", Counter, "{process}", [], All,
         "Processes started.";
     PROCESS_ENDED: "ganger.process.ended", Counter, "{process}", ["cause"], All,
         "Processes ended, by cause: done, cancelled, failed, panicked, terminated, upgrade_failed.";
     PROCESS_FORCED: "ganger.process.forced", Counter, "{process}", [], All,
-        "Of the terminated processes, those that the deadline of a stop has ended.";
+        "Processes terminated by the deadline of a stop.";
     PROCESS_UPGRADED: "ganger.process.upgraded", Counter, "{upgrade}", [], All,
         "Upgrades that succeeded.";
     WORKER_LIMIT: "ganger.worker.limit", Gauge, "{thread}", [], All,
@@ -100,15 +100,15 @@ metrics! {
     WORKER_COUNT: "ganger.worker.count", Gauge, "{thread}", ["state"], All,
         "Worker threads, by state: busy, searching, asleep.";
     WORKER_SPARE: "ganger.worker.spare", Gauge, "{thread}", [], All,
-        "Spare threads, which take the places of workers whose steps block or last long.";
+        "Spare threads, in the places of workers whose steps block or last long.";
     WORKER_RELIEVED: "ganger.worker.relieved", Gauge, "{thread}", [], All,
-        "Threads inside of a step that blocks or lasts long, whose places spares have taken.";
+        "Threads in a blocked or long step, replaced by spares.";
     WORKER_BUSY: "ganger.worker.busy", Counter, "s", ["worker"], Counts,
-        "The time that a worker has spent with processes.";
+        "Time of a worker with processes.";
     WORKER_SEARCHING: "ganger.worker.searching", Counter, "s", ["worker"], Counts,
-        "The time that a worker has spent in search of a process.";
+        "Time of a worker in search of a process.";
     WORKER_ASLEEP: "ganger.worker.asleep", Counter, "s", ["worker"], Counts,
-        "The time that a worker has spent asleep.";
+        "Time of a worker asleep.";
     WORKER_TURNS: "ganger.worker.turns", Counter, "{turn}", [], All,
         "Turns: a worker has picked a process.";
     WORKER_STEPS: "ganger.worker.steps", Counter, "{step}", [], All,
@@ -120,39 +120,39 @@ metrics! {
     WORKER_STEALS: "ganger.worker.steals", Counter, "{steal}", [], All,
         "Successful steals.";
     WORKER_STOLEN: "ganger.worker.stolen", Counter, "{process}", [], All,
-        "Processes that the steals have moved.";
+        "Processes moved by steals.";
     WORKER_SLEEPS: "ganger.worker.sleeps", Counter, "{sleep}", [], All,
-        "Times that a worker has gone to sleep.";
+        "Times a worker went to sleep.";
     QUEUE_GLOBAL: "ganger.queue.global", Gauge, "{process}", [], All,
         "Processes in the global queue.";
     QUEUE_READY: "ganger.queue.ready", Gauge, "{process}", [], All,
-        "Processes in all queues of ready processes together.";
+        "Processes in all ready queues together.";
     SCHEDULE_DURATION: "ganger.schedule.duration", Histogram, "s", ["type"], Histograms,
-        "From the moment at which a process is ready to the begin of its step.";
+        "From a process being ready to its step.";
     STEP_DURATION: "ganger.step.duration", Histogram, "s", ["type"], Histograms,
-        "The length of a step.";
+        "Length of a step.";
     STEP_LONGEST: "ganger.step.longest", Gauge, "s", [], All,
         "The longest finished step with processes waiting behind it.";
     STEP_BLOCKED: "ganger.step.blocked", Counter, "{step}", [], All,
-        "Steps that blocked their thread while processes waited.";
+        "Steps that blocked while processes waited.";
     STEP_LONG: "ganger.step.long", Counter, "{step}", [], All,
-        "Steps that computed for long while processes waited.";
+        "Steps that computed long while processes waited.";
     MESSAGE_WAIT: "ganger.message.wait.duration", Histogram, "s", [], Histograms,
-        "From the moment at which an event is in a mailbox to the begin of its step.";
+        "From an event's arrival in a mailbox to its step.";
     MESSAGE_TAKEN: "ganger.message.taken", Counter, "{message}", [], Counts,
-        "Messages and events that steps have been given.";
+        "Messages and events given to steps.";
     MESSAGE_WAITING: "ganger.message.waiting", Gauge, "{message}", [], Counts,
         "Messages and events in all mailboxes together.";
     MAILBOX_LONGEST: "ganger.mailbox.longest", Gauge, "{message}", [], Counts,
         "Messages and events in the longest mailbox.";
     MESSAGE_UNDELIVERED: "ganger.message.undelivered", Counter, "{message}", [], All,
-        "Dead letters: accepted messages that the end of their processes has dropped.";
+        "Dead letters: accepted messages dropped by the end of their processes.";
     COMMAND_YIELDED: "ganger.command.yielded", Counter, "{command}", [], All,
         "Commands handed to handlers.";
     COMPLETION_STALE: "ganger.completion.stale", Counter, "{completion}", [], All,
-        "Completions that came after the end or the upgrade of their processes.";
+        "Completions after the end or upgrade of their processes.";
     PANIC_CONTAINED: "ganger.panic.contained", Counter, "{panic}", [], All,
-        "Panics in the program's code, all contained.";
+        "Contained panics in the program's code.";
     TIMER_PENDING: "ganger.timer.pending", Gauge, "{timer}", [], All,
         "Timers that wait.";
     TIMER_ARMED: "ganger.timer.armed", Counter, "{timer}", [], All,
@@ -162,41 +162,41 @@ metrics! {
     TIMER_CANCELLED: "ganger.timer.cancelled", Counter, "{timer}", [], All,
         "Timers taken back.";
     TIMER_REFUSED: "ganger.timer.refused", Counter, "{message}", [], All,
-        "Delayed messages that their processes have refused.";
+        "Delayed messages refused by their processes.";
     TIMER_LATENESS: "ganger.timer.lateness", Histogram, "s", [], Histograms,
-        "By how much the earliest of the timers was late that were fired together.";
+        "Lateness of the earliest of the timers fired together.";
     ALARM_RAISED: "ganger.alarm.raised", Gauge, "{alarm}", ["kind"], Alarms,
-        "Alarms that are raised, by kind.";
+        "Raised alarms, by kind.";
     ALARM_COUNT: "ganger.alarm.count", Counter, "{alarm}", ["kind"], Alarms,
-        "Alarms that have been raised, by kind.";
+        "Alarms raised so far, by kind.";
     SESSION_UP: "ganger.session.up", Gauge, "{session}", ["peer"], Nodes,
-        "1 while a session with the peer is up, otherwise 0.";
+        "1 while a session is up, otherwise 0.";
     SESSION_ROUND_TRIP: "ganger.session.roundtrip", Gauge, "s", ["peer"], Nodes,
-        "The smoothed round trip of the session.";
+        "The smoothed round trip.";
     SESSION_QUEUED: "ganger.session.queued", Gauge, "By", ["peer", "lane"], Nodes,
-        "Bytes in the queue to the peer, by lane: control, data.";
+        "Bytes queued, by lane: control, data.";
     SESSION_UNACKNOWLEDGED: "ganger.session.unacknowledged", Gauge, "By", ["peer", "lane"], Nodes,
-        "Bytes sent to the peer and not acknowledged, by lane.";
+        "Bytes sent and not acknowledged, by lane.";
     SESSION_RESENT: "ganger.session.resent", Counter, "{frame}", ["peer", "lane"], Nodes,
-        "Frames sent to the peer again, by lane.";
+        "Frames sent again, by lane.";
     SESSION_ENDED: "ganger.session.ended", Counter, "{session}", ["peer"], Nodes,
-        "Sessions with the peer that have ended.";
+        "Ended sessions.";
     SESSION_UNDELIVERED: "ganger.session.undelivered", Counter, "{message}", ["peer"], Nodes,
-        "Messages to the peer that ended sessions have lost.";
+        "Messages lost by ended sessions.";
     SESSION_WAITING: "ganger.session.waiting", Gauge, "{sender}", ["peer"], Nodes,
-        "Senders that wait for room in the queue to the peer.";
+        "Senders that wait for room.";
     SESSION_ASKED: "ganger.session.asked", Gauge, "{question}", ["peer"], Nodes,
-        "Questions to processes of the peer without an answer so far.";
+        "Questions without an answer so far.";
     SESSION_WATCHING: "ganger.session.watching", Gauge, "{process}", ["peer"], Nodes,
-        "Processes of the peer that are monitored, watched or waited for.";
+        "The peer's processes that are monitored, watched or waited for.";
     NAME_COUNT: "ganger.name.count", Gauge, "{name}", ["kind"], Nodes,
-        "Names of the cluster that the node knows, by kind: eventual, strong.";
+        "Names that the node knows, by kind: eventual, strong.";
     LEASE_LEFT: "ganger.lease.left", Gauge, "s", [], Stores,
-        "The time until the node gives its strong names and locks up, unless its lease is renewed.";
+        "Time until strong names and locks end without a renewal; from the first claim on.";
     LEASE_HELD: "ganger.lease.held", Gauge, "{claim}", ["kind"], Stores,
-        "Strong names and locks that the node holds, by kind: name, lock.";
+        "Strong names and locks held, by kind: name, lock.";
     STORE_UP: "ganger.store.up", Gauge, "{store}", [], Stores,
         "1 while the node has news from its store, otherwise 0.";
     STORE_WAITING: "ganger.store.waiting", Gauge, "{operation}", [], Stores,
-        "Operations of names and locks that the store has not answered so far.";
+        "Operations without the store's answer so far.";
 }

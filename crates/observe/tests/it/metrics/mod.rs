@@ -18,23 +18,26 @@ pub(crate) type Documented = (String, String, BTreeSet<String>);
 
 /// The list in `docs/METRICS.md`, which is written from the table of the exporters.
 pub(crate) fn documented() -> Vec<Documented> {
-    documented_of(|place| !["cluster", "store"].contains(&place))
+    documented_of(|section| !section.starts_with("Nodes"))
 }
 
-/// Those of the schedulers that the column says.
+/// The metrics of the schedulers that the heading says.
 pub(crate) fn documented_of(is_of: impl Fn(&str) -> bool) -> Vec<Documented> {
     let document = include_str!("../../../../../docs/METRICS.md");
-    let rows = document.lines().filter(|line| line.starts_with("| `"));
-    let row = |line: &str| -> Option<Documented> {
-        let cells: Vec<_> = line
-            .split('|')
-            .map(|it| it.trim().replace('`', ""))
-            .collect();
-        let labels = cells[4].split(", ").filter(|it| !it.is_empty());
+    let sections = document.split("\n## ").skip(1);
+    let rows = sections
+        .filter(|it| is_of(it.lines().next().unwrap_or_default()))
+        .flat_map(|it| it.lines().filter(|line| line.starts_with("| `")));
+    let row = |line: &str| -> Documented {
+        let cells: Vec<_> = line.split('|').map(str::trim).collect();
+        let name = cells[1].trim_matches('`').trim_end_matches('}');
+        let (name, labels) = name.split_once('{').unwrap_or((name, ""));
+        let labels = labels.split(',').filter(|it| !it.is_empty());
+        let kind = cells[2].trim_end_matches(", s");
         let labels = labels.map(str::to_owned).collect();
-        is_of(&cells[5]).then(|| (cells[1].clone(), cells[2].clone(), labels))
+        (name.to_owned(), kind.to_owned(), labels)
     };
-    let all: Vec<_> = rows.filter_map(row).collect();
+    let all: Vec<_> = rows.map(row).collect();
     assert!(all.len() > 5, "{document}");
     all
 }
