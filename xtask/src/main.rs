@@ -19,6 +19,7 @@ mod packed;
 mod program;
 mod readme;
 mod root;
+mod rust;
 mod sanitize;
 mod soak;
 mod step;

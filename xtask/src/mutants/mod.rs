@@ -19,13 +19,11 @@
 //!    as well.
 
 mod copy;
-mod items;
 mod kind;
 mod known;
 mod list;
 mod place;
 mod switched;
-mod tokens;
 mod trial;
 mod verdict;
 mod written;

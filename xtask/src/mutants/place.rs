@@ -4,10 +4,9 @@
 //! layout, another line nearby, a moved file. The tokens must occur once, so a list that does not
 //! fit shows at once, and the complaint names the possible places.
 
-use super::items::{Item, Outline, module};
-use super::tokens::tokens;
 use crate::Failure;
 use crate::root::walk;
+use crate::rust::{Item, Outline, module, tokens};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::fs;
@@ -240,57 +239,13 @@ impl File {
         self.tokens[tokens.start].start..self.tokens[last].end
     }
 
-    /// Returns the body, with its braces, of the function around these bytes, if another body can
-    /// be added to the function. A constant function has no such body: the compiler runs it, too.
+    /// Returns the body, with its braces, of the innermost function around these bytes, if another
+    /// body can be added to the function.
     pub(crate) fn body(&self, bytes: &Range<usize>) -> Option<Range<usize>> {
-        let bodies = self.items.iter().filter_map(|item| self.body_of(item));
+        let bodies = self.items.iter().filter_map(|item| item.body.clone());
+        let bodies = bodies.map(|body| self.bytes(body));
         let is_in = |body: &Range<usize>| body.start < bytes.start && bytes.end < body.end;
         bodies.filter(is_in).min_by_key(Range::len)
-    }
-
-    fn body_of(&self, item: &Item) -> Option<Range<usize>> {
-        let text = |at: usize| &self.text[self.tokens[at].clone()];
-        let mut at = item.tokens.start;
-        let mut depth = 0_usize;
-        // Attributes and visibility are before the words of a function's head.
-        loop {
-            match text(at) {
-                "(" | "[" => depth += 1,
-                ")" | "]" => depth = depth.checked_sub(1)?,
-                "fn" if depth == 0 => break,
-                "#" | "pub" | "unsafe" | "async" | "extern" => {}
-                name if depth > 0 || name.starts_with('"') => {}
-                _ => return None,
-            }
-            at += 1;
-            if at == item.tokens.end {
-                return None;
-            }
-        }
-        let last = item.tokens.end - 1;
-        if text(last) != "}" {
-            return None;
-        }
-        let mut depth = 0_usize;
-        let first = (at..=last).rev().find(|&at| {
-            match text(at) {
-                ")" | "]" | "}" => depth += 1,
-                "(" | "[" | "{" => depth -= 1,
-                _ => {}
-            }
-            depth == 0
-        })?;
-        // Two bodies have two types if the signature hides the type from the caller.
-        let mut depth = 0_usize;
-        let is_opaque = (at..first).any(|at| {
-            match text(at) {
-                "(" => depth += 1,
-                ")" => depth -= 1,
-                _ => {}
-            }
-            depth == 0 && text(at) == "impl"
-        });
-        (!is_opaque).then(|| self.bytes(first..last + 1))
     }
 
     /// Returns the positions of these tokens within a range.

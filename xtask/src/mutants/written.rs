@@ -2,8 +2,8 @@
 
 use super::list::{Change, Edit, Expected, Mutant};
 use super::place::Place;
-use super::tokens::tokens;
 use crate::Failure;
+use crate::rust::tokens;
 use std::collections::BTreeSet;
 
 /// The signs between the tokens of a place and the new text.

@@ -1,218 +1,28 @@
-//! Folders of a crate are layers: a folder imports only folders before it in the crate's list, so
-//! that no circle can close. Files beside the folders are in the same list.
+//! Folders of a crate are layers: a folder imports only folders before it in the crate's list,
+//! `xtask/folders.txt`, and no files import each other in a circle.
+//!
+//! A file imports another by a `use`, or by a path that begins with `crate`, `self` or `super`. The
+//! root of a crate and its tests are left out: the root names the modules, and tests may import
+//! all.
 
 use super::Finding;
-use super::arrows::{Crate, File};
+use super::source::Source;
+use std::collections::{BTreeMap, BTreeSet};
 
-/// A crate, and its folders and files from the lowest to the highest. Those of one line do not
-/// import each other.
-type Layers = (&'static str, &'static [&'static str]);
+const LISTS: &str = include_str!("../../folders.txt");
+const PATH: &str = "xtask/folders.txt";
 
-/// The crates with folders.
-const CRATES: [Layers; 22] = [
-    ("benches", &BENCHES),
-    (
-        "cluster",
-        &[
-            "id linear store",
-            "wire",
-            "engine session",
-            "twin",
-            "node",
-            "conformance",
-        ],
-    ),
-    ("cluster-direct", &CLUSTER_DIRECT),
-    ("link", &LINK),
-    ("lock", &LOCK),
-    ("model", &MODEL),
-    ("mpsc", &["list", "queue", "channel injector"]),
-    ("net", &NET),
-    ("observe", &OBSERVE),
-    ("os", &OS),
-    ("proc-api", &PROC_API),
-    ("relay", &RELAY),
-    ("sched", &SCHED),
-    ("soak-sched", &SOAK_SCHED),
-    ("supervise", &SUPERVISE),
-    ("sync", &SYNC),
-    ("task", &TASK),
-    ("time", &TIME),
-    ("tokio", &["driver in_tokio signal", "serve"]),
-    ("top", &TOP),
-    ("wait", &WAIT),
-    ("xtask", &XTASK),
-];
-
-const BENCHES: [&str; 3] = [
-    "bin contest",
-    "channels deque mailbox timers whole",
-    "driver locks queues",
-];
-
-const OBSERVE: [&str; 7] = [
-    "show",
-    "api every letters life observer spans wire",
-    "alarms",
-    "metrics parts profile trace",
-    "recording",
-    "recent",
-    "dumps endpoint",
-];
-
-const CLUSTER_DIRECT: [&str; 6] = [
-    "discovery error refusal signal wire",
-    "security",
-    "link",
-    "node",
-    "direct",
-    "local",
-];
-
-const LINK: [&str; 3] = [
-    "contain dead_letters functions shrink target watch",
-    "end groups links",
-    "commands context lookup",
-];
-
-const LOCK: [&str; 3] = [
-    "blocking mark seat",
-    "barrier cancel mutex notify rate_limiter rw_lock semaphore wait_group",
-    "deadlock once",
-];
-
-const MODEL: [&str; 9] = [
-    "ends jobs pid_text plan trees",
-    "notes",
-    "spec waiting",
-    "world",
-    "calls counted",
-    "far waits",
-    "actor",
-    "handlers starts",
-    "play threads",
-];
-
-const NET: [&str; 10] = [
-    "error look",
-    "poller",
-    "world",
-    "reactor",
-    "sockets",
-    "os",
-    "commands hyper",
-    "net",
-    "sim",
-    "open",
-];
-
-const OS: [&str; 2] = ["linux other pinning sampler", "backtraces no_backtraces"];
-
-const PROC_API: [&str; 6] = [
-    "raw",
-    "values",
-    "commands routing",
-    "crossing",
-    "events",
-    "process",
-];
-
-const RELAY: [&str; 4] = [
-    "host_address passing table",
-    "channels error",
-    "inbox node",
-    "channel_host router",
-];
-
-const SOAK_SCHED: [&str; 12] = [
-    "account heap options patience threads threads_off",
-    "faults memory parcel watch",
-    "commands plan watchdog",
-    "actor",
-    "sink",
-    "site",
-    "chaos ending limits quiet",
-    "workloads",
-    "round",
-    "summary",
-    "soak",
-    "main",
-];
-
-const TIME: [&str; 5] = [
-    "entry host",
-    "shard",
-    "shards",
-    "timer within",
-    "commands every keyed timeouts timers",
-];
-
-const SUPERVISE: [&str; 7] = [
-    "batch log plan",
-    "breaker view",
-    "child running",
-    "driver",
-    "tree",
-    "supervisor",
-    "pool",
-];
-
-const SYNC: [&str; 3] = [
-    "atomic burst cell foreign hint model scoped sync thread",
-    "driving failing fence parker table try_lock",
-    "count lent_parker wait_table",
-];
-
-const TASK: [&str; 9] = [
-    "error lone name",
-    "waits",
-    "step",
-    "wait",
-    "cx",
-    "blocking ticks",
-    "process",
-    "scope",
-    "answers",
-];
-
-const TOP: [&str; 8] = [
-    "text",
-    "fault",
-    "source",
-    "measure save",
-    "feed options",
-    "app",
-    "draw",
-    "once screen",
-];
-
-const WAIT: [&str; 3] = ["block watch", "until waiter", "queue wake_list"];
-
-const XTASK: [&str; 8] = [
-    "totals root",
-    "cargo conformance metrics program",
-    "cluster_keys instructions loom packed readme tidy wordfreq",
-    "alone bench book clippy mutants sanitize",
-    "engines features fuzz",
-    "soak",
-    "step",
-    "ci",
-];
-
-const SCHED: [&str; 19] = [
-    "policy", "base", "reports", "config", "probe", "handlers", "limits", "process", "progress",
-    "queues", "runtime", "send", "exits", "turn", "submit", "worker", "blocking", "stop", "api",
-];
+/// Arrows that may close a circle: crate, from, to. A process leads to its scheduler, which has the
+/// table of its processes.
+const CIRCLES: [(&str, &str, &str); 1] = [("sched", "runtime/cell", "runtime/shared")];
 
 /// In `sched`, the folder that all folders may import, and through which alone they are watched.
 const PROBE: &str = "probe";
 
-/// The only file that names the watching parts: it says what is compiled in.
-const ACTIVE: &str = "probe/active";
-
-/// In `sched`, the parts that watch and simulate, which may import all: `simulated` is a worker or
-/// a monitor without a thread.
-const WATCHING: [&str; 7] = [
+/// In `sched`, the file that says which of the watching parts are compiled in, and these parts,
+/// which may import all.
+const WATCHING: [&str; 8] = [
+    "probe/active",
     "accounts",
     "check",
     "internals",
@@ -222,64 +32,148 @@ const WATCHING: [&str; 7] = [
     "simulated",
 ];
 
-/// Where the lists are.
-const PATH: &str = "xtask/src/tidy/folders.rs";
+/// The words before the name of an item.
+const ITEMS: [&str; 8] = [
+    "const",
+    "enum",
+    "fn",
+    "macro_rules",
+    "mod",
+    "struct",
+    "trait",
+    "type",
+];
 
-/// Checks all crates against the lists.
-pub(super) fn check(crates: &[Crate<'_>], findings: &mut Vec<Finding>) {
-    for it in crates {
-        let name = it.name();
-        let layers = CRATES.iter().find(|(listed, _)| *listed == name);
-        let has_folders = it.files.iter().any(|file| file.name.contains('/'));
-        if let Some((_, layers)) = layers {
-            against(layers, it, findings);
-        } else if has_folders {
-            findings.push(Finding {
-                path: PATH.to_owned(),
-                line: None,
-                what: format!("the folders of {name} have no order: add it to `CRATES`"),
-            });
+/// The files of a crate below `src` by their names without ending: `worker`, `worker/serve`. The
+/// file `mod.rs` of a folder has the name of the folder.
+type Files<'a> = BTreeMap<&'a str, &'a Source>;
+
+/// The imports between files, each with its first line.
+type Arrows<'a> = BTreeMap<(&'a str, &'a str), usize>;
+
+/// Checks all crates.
+pub(super) fn check(sources: &[Source], findings: &mut Vec<Finding>) {
+    let mut crates: BTreeMap<&str, (Files<'_>, BTreeSet<&str>)> = BTreeMap::new();
+    for source in sources {
+        let Some((folder, path)) = source.path.split_once("/src/") else {
+            continue;
+        };
+        let own = folder.strip_prefix("crates/").or(Some(folder));
+        let own = own.filter(|name| !name.contains('/') && *name != "fuzz" && *name != "examples");
+        let (Some(own), Some(name)) = (own, path.strip_suffix(".rs")) else {
+            continue;
+        };
+        let (files, items) = crates.entry(own).or_default();
+        let name = name.strip_suffix("/mod").unwrap_or(name);
+        let is_test = |part: &str| ["models", "tests"].contains(&part) || part.starts_with("loom_");
+        if ["lib", "main"].contains(&name) {
+            let tokens = source.tokens();
+            let words: Vec<_> = tokens
+                .iter()
+                .map(|it| it.1)
+                .filter(|it| *it != "!")
+                .collect();
+            let pairs = words.windows(2).filter(|pair| ITEMS.contains(&pair[0]));
+            items.extend(pairs.map(|pair| pair[1]));
+        } else if !name.split('/').any(is_test) {
+            files.insert(name, source);
+        }
+    }
+    for (name, (files, items)) in &crates {
+        let line = LISTS
+            .lines()
+            .find_map(|line| line.strip_prefix(name)?.strip_prefix(": "));
+        let has_folders = files.keys().any(|file| file.contains('/'));
+        match line {
+            Some(line) => check_crate(name, line, files, items, findings),
+            None if has_folders => {
+                let what = format!("the folders of {name} have no order");
+                findings.push(Finding::at(PATH, None, what));
+            }
+            None => {}
         }
     }
 }
 
-fn against(layers: &[&str], it: &Crate<'_>, findings: &mut Vec<Finding>) {
-    let place = |top: &str| {
-        layers
-            .iter()
-            .position(|layer| layer.split(' ').any(|one| one == top))
+fn check_crate(
+    name: &str,
+    list: &str,
+    files: &Files<'_>,
+    items: &BTreeSet<&str>,
+    findings: &mut Vec<Finding>,
+) {
+    let layers: Vec<Vec<&str>> = list
+        .split(" < ")
+        .map(|it| it.split(' ').collect())
+        .collect();
+    let place = |top: &str| layers.iter().position(|layer| layer.contains(&top));
+    let is_free = |file: &str| {
+        let is_part = |part: &str| WATCHING.contains(&part);
+        name == "sched" && (is_part(file) || file.split('/').any(is_part))
     };
-    let is_sched = it.name() == "sched";
-    let is_free =
-        |file: &File<'_>| is_sched && file.name.split('/').any(|part| WATCHING.contains(&part));
-    let is_probe = |file: &str| is_sched && top(file) == PROBE;
-    for file in &it.files {
-        let own = top(file.name);
-        if place(own).is_none() && !is_free(file) {
-            let what = format!("`{own}` is not in the list of `{PATH}`");
-            findings.push(Finding::new(file.source, 1, what));
+    for (file, source) in files.iter().filter(|(file, _)| !is_free(file)) {
+        if place(top(file)).is_none() {
+            let what = format!("`{}` is not in the list of {PATH}", top(file));
+            findings.push(Finding::new(source, 1, what));
         }
     }
-    for arrow in &it.arrows {
-        let (from, to) = (&it.files[arrow.from], &it.files[arrow.to]);
-        let (own, other) = (top(from.name), top(to.name));
-        if own == other || is_free(from) || is_probe(to.name) || is_sched && from.name == ACTIVE {
-            continue;
+    let mut arrows = Arrows::new();
+    for (from, source) in files {
+        for (line, path) in imports(source) {
+            let Some(path) = absolute(from, &path) else {
+                continue;
+            };
+            let lengths = (1..=path.len()).rev();
+            let mut paths = lengths.map(|length| path[..length].join("/"));
+            let to = paths.find_map(|path| files.get_key_value(&*path));
+            match (to, path.first()) {
+                (Some((to, _)), _) if to != from => _ = arrows.entry((from, to)).or_insert(line),
+                (None, Some(first)) if !items.contains(first) && !is_free(from) => {
+                    let what =
+                        format!("`{first}` is imported from the crate's root: name its file");
+                    findings.push(Finding::new(source, line, what));
+                }
+                _ => {}
+            }
         }
+    }
+    for (&(from, to), &line) in &arrows {
+        let (own, other) = (top(from), top(to));
+        let is_probe = name == "sched" && other == PROBE;
         let is_below = |own| place(other).is_some_and(|other| other < own);
-        if !place(own).is_some_and(is_below) {
+        let is_free = is_free(from) || is_probe || own == other;
+        if !is_free && !place(own).is_some_and(is_below) {
             let what = format!("`{own}` must not import `{other}`, which is not below it");
-            findings.push(Finding::new(from.source, arrow.line, what));
+            findings.push(Finding::new(files[from], line, what));
         }
     }
-    for import in &it.from_root {
-        let file = &it.files[import.from];
-        if !is_free(file) && file.name != ACTIVE {
-            let what = format!(
-                "`{}` is imported from the root of the crate: import it from its file",
-                import.name
-            );
-            findings.push(Finding::new(file.source, import.line, what));
+    for (_, from, to) in CIRCLES.iter().filter(|(of, ..)| *of == name) {
+        let all = in_circles(&arrows);
+        if arrows.remove(&(*from, *to)).is_none() || all == in_circles(&arrows) {
+            let what = format!("{from} -> {to} closes no circle: take it out of `CIRCLES`");
+            findings.push(Finding::at("xtask/src/tidy/folders.rs", None, what));
+        }
+    }
+    let circle: Vec<_> = in_circles(&arrows).into_iter().collect();
+    if let Some(first) = circle.first() {
+        let what = format!(
+            "these files import each other in a circle: {}",
+            circle.join(", ")
+        );
+        findings.push(Finding::new(files[first], 1, what));
+    }
+}
+
+/// Returns the files in circles, and those between two circles.
+fn in_circles<'a>(arrows: &Arrows<'a>) -> BTreeSet<&'a str> {
+    let mut left: Vec<_> = arrows.keys().copied().collect();
+    loop {
+        let count = left.len();
+        let froms: BTreeSet<_> = left.iter().map(|(from, _)| *from).collect();
+        let tos: BTreeSet<_> = left.iter().map(|(_, to)| *to).collect();
+        left.retain(|(from, to)| froms.contains(to) && tos.contains(from));
+        if left.len() == count {
+            return froms;
         }
     }
 }
@@ -289,90 +183,154 @@ fn top(file: &str) -> &str {
     file.split_once('/').map_or(file, |(top, _)| top)
 }
 
+/// Returns a path from the root of the crate; none if it leaves the crate.
+fn absolute<'a>(file: &'a str, path: &[&'a str]) -> Option<Vec<&'a str>> {
+    let mut around: Vec<_> = file.split('/').collect();
+    let mut rest = path;
+    while let Some((first, after)) = rest.split_first() {
+        match *first {
+            "crate" => around.clear(),
+            "self" => {}
+            "super" => _ = around.pop()?,
+            _ => break,
+        }
+        rest = after;
+    }
+    around.extend_from_slice(rest);
+    Some(around).filter(|path| !path.is_empty())
+}
+
+/// Returns the paths of a file into its own crate, with their lines. Those that begin in a module
+/// inside the file stay in the file.
+fn imports(source: &Source) -> Vec<(usize, Vec<&str>)> {
+    let tokens = source.tokens();
+    let word = |at: usize| tokens.get(at).map_or("", |(_, token)| token);
+    let mut paths = Vec::new();
+    // The depths of the braces of modules inside the file.
+    let (mut depth, mut modules) = (0_usize, Vec::new());
+    let mut at = 0;
+    while at < tokens.len() {
+        match word(at) {
+            "mod" if word(at + 2) == "{" => modules.push(depth),
+            "{" => depth += 1,
+            "}" => {
+                depth = depth.saturating_sub(1);
+                modules.pop_if(|module| *module == depth);
+            }
+            start @ ("crate" | "super" | "self") if word(at + 1) == "::" => {
+                let first = paths.len();
+                at = tree(&tokens, at, Vec::new(), &mut paths);
+                if start != "crate" && !modules.is_empty() {
+                    paths.truncate(first);
+                }
+                continue;
+            }
+            _ => {}
+        }
+        at += 1;
+    }
+    paths
+}
+
+/// Adds the paths of a tree of imports, and returns the place after the tree.
+fn tree<'a>(
+    tokens: &[(usize, &'a str)],
+    mut at: usize,
+    mut prefix: Vec<&'a str>,
+    paths: &mut Vec<(usize, Vec<&'a str>)>,
+) -> usize {
+    let mut line = 0;
+    while let Some(&(number, token)) = tokens.get(at) {
+        if token.starts_with(|c: char| c.is_alphanumeric() || c == '_') {
+            (line, at) = (number, at + 1);
+            prefix.push(token);
+        }
+        match tokens.get(at).map_or("", |(_, token)| token) {
+            "::" => at += 1,
+            "{" if tokens[at - 1].1 == "::" => {
+                while tokens.get(at).is_some_and(|(_, token)| *token != "}") {
+                    at = tree(tokens, at + 1, prefix.clone(), paths);
+                    if tokens.get(at).is_some_and(|(_, token)| *token == "as") {
+                        at += 2;
+                    }
+                }
+                return at + 1;
+            }
+            _ => break,
+        }
+    }
+    paths.push((line, prefix));
+    at
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tidy::arrows::crates;
-    use crate::tidy::source::Source;
-    use std::collections::BTreeSet;
 
-    const LAYERS: [&str; 4] = ["process", "turn stop", "worker", "probe"];
-
-    /// Returns the findings in a file beside an empty file of each folder, as `line: what`.
-    fn found(folder: &str, path: &str, text: &str) -> Vec<String> {
-        let tops = ["process", "turn", "stop", "worker", "probe", "check"];
-        let mut files = vec![(path.to_owned(), text)];
-        files.extend(tops.map(|top| (format!("{top}/empty.rs"), "")));
-        files.extend(tops.map(|top| (format!("{top}/mod.rs"), "")));
-        let sources: Vec<_> = files
-            .iter()
-            .map(|(path, text)| Source::parse(&format!("{folder}/src/{path}"), text))
-            .collect();
-        let crates = crates(&sources[..]);
+    /// Returns the findings of a crate with these files, as `file:line: what`.
+    fn found(name: &str, list: &str, files: &[(&str, &str)]) -> Vec<String> {
+        let parse = |(path, text): &(&str, &str)| Source::parse(path, text);
+        let sources: Vec<_> = files.iter().map(parse).collect();
+        let files = sources.iter().map(|it| (&*it.path, it)).collect();
         let mut findings = Vec::new();
-        against(&LAYERS, &crates[0], &mut findings);
-        let own = format!("{folder}/src/{path}");
-        findings.retain(|finding| finding.path == own);
-        findings
-            .iter()
-            .map(|it| format!("{}: {}", it.line.unwrap(), it.what))
-            .collect()
-    }
-
-    fn lines(path: &str, text: &str) -> Vec<String> {
-        let found = found("crates/sched", path, text).into_iter();
-        found.map(|it| it[..1].to_owned()).collect()
-    }
-
-    #[test]
-    fn each_name_is_in_a_list_once() {
-        for (name, layers) in CRATES {
-            let names: Vec<_> = layers.iter().flat_map(|layer| layer.split(' ')).collect();
-            let set: BTreeSet<_> = names.iter().collect();
-            assert_eq!(set.len(), names.len(), "{name}");
-        }
+        check_crate(name, list, &files, &BTreeSet::from(["E"]), &mut findings);
+        findings.iter().map(ToString::to_string).collect()
     }
 
     #[test]
     fn an_arrow_that_runs_up_or_beside_is_found_however_it_is_written() {
-        let text = "use crate::process::Cell;\nuse crate::worker::Worker;\n\
-                    fn f() { crate::worker::g(); }\nuse super::stop::S;\n";
-        let up = "`turn` must not import `worker`, which is not below it";
-        let beside = "`turn` must not import `stop`, which is not below it";
-        let expected = [format!("4: {beside}"), format!("2: {up}")];
-        assert_eq!(found("crates/x", "turn/mod.rs", text), expected);
+        let text = "use crate::{\n    b::{C, d::E as F},\n    E,\n};\n\
+                    fn f() { super::super::g::h() }\nuse self::i::J;\n// crate::g::N\n\
+                    use super::k::L;\nmod z { use super::q; }\n";
+        let files = [
+            ("a/x", text),
+            ("a/x/i", ""),
+            ("a/k", ""),
+            ("b", ""),
+            ("b/d", ""),
+            ("g", "#[cfg(test)]\nuse crate::b::B;\n"),
+        ];
+        let what = |to: &str| format!("`a` must not import `{to}`, which is not below it");
+        let expected = [
+            format!("a/x:2: {}", what("b")),
+            format!("a/x:2: {}", what("b")),
+            format!("a/x:5: {}", what("g")),
+        ];
+        assert_eq!(found("x", "a g < b", &files), expected);
+        assert!(found("x", "g < b < a", &files).is_empty());
+        let unlisted = found("x", "b < a", &files);
         assert_eq!(
-            lines("turn/run.rs", "use super::super::worker::A;\n"),
-            ["1"]
+            unlisted[0],
+            format!("g:1: `g` is not in the list of {PATH}")
         );
-        assert!(lines("turn/run.rs", "use super::worker::A;\n").is_empty());
     }
 
     #[test]
     fn the_probe_is_for_all_and_what_watches_for_the_choice_alone() {
-        assert!(lines("process/cell.rs", "use crate::probe::Probe;\n").is_empty());
-        let text = "use crate::check::Checker;\n";
-        assert_eq!(lines("process/cell.rs", text), ["1"]);
-        assert_eq!(lines("probe/other.rs", text), ["1"]);
-        assert!(lines("probe/active.rs", text).is_empty());
-        assert!(lines("turn/simulated.rs", text).is_empty());
-        let other = found("crates/x", "process/cell.rs", "use crate::probe::Probe;\n");
-        assert_eq!(other.len(), 1, "other crates have no probe");
+        let files = [
+            ("a", "use crate::probe::P;\n"),
+            ("probe", ""),
+            ("probe/active", "use crate::check::C;\n"),
+            ("check", "use crate::a::A;\nuse crate::Root;\n"),
+        ];
+        // The known circle of `sched` is not in these files.
+        assert_eq!(found("sched", "a < probe", &files).len(), 1);
+        assert_eq!(found("other", "a < probe", &files).len(), 5);
     }
 
     #[test]
-    fn what_lies_beside_the_folders_is_found_and_tests_are_left_out() {
-        assert_eq!(lines("loose.rs", ""), ["1"]);
-        assert!(lines("lib.rs", "mod turn;\nuse crate::worker::Worker;\n").is_empty());
-        for path in ["process/tests.rs", "process/tests/a.rs", "models/loom_a.rs"] {
-            assert!(lines(path, "use crate::worker::Worker;\n").is_empty());
-        }
-    }
-
-    #[test]
-    fn a_name_of_the_root_is_imported_from_its_file() {
-        let found = found("crates/x", "turn/run.rs", "use crate::Cell;\n");
-        let what = "`Cell` is imported from the root of the crate: import it from its file";
-        assert_eq!(found, [format!("1: {what}")]);
+    fn a_circle_and_a_name_of_the_root_are_found() {
+        let files = [
+            ("a", "use crate::b::B;\n"),
+            ("b", "use crate::c::C;\nuse crate::Cell;\n"),
+            ("c", "use crate::{a::A, d::D};\n"),
+            ("d", ""),
+        ];
+        let found = found("x", "a b c d", &files);
+        assert!(
+            found.contains(&"a:1: these files import each other in a circle: a, b, c".to_owned())
+        );
+        let what = "b:2: `Cell` is imported from the crate's root: name its file";
+        assert!(found.contains(&what.to_owned()));
     }
 }

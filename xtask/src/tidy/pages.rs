@@ -1,4 +1,5 @@
-//! Every link of a document leads to a file and to a heading, and the book has every page.
+//! Every link of a document leads to a file and to a heading, every file that a document names
+//! is there, and the book has every page.
 //!
 //! The book is the folder `docs`; `SUMMARY.md` lists its pages, as mdbook reads them. Links out of
 //! the folder work in the book as well, because the built book lies beside the folder.
@@ -36,11 +37,14 @@ pub(super) fn check(
     for (path, text) in whole {
         for link in links(text) {
             if let Some(what) = fault(path, link.target, &files, &headings) {
-                findings.push(Finding {
-                    path: path.clone(),
-                    line: Some(link.line),
-                    what,
-                });
+                findings.push(Finding::at(path, Some(link.line), what));
+            }
+        }
+        for (line, text) in prose(text) {
+            for name in text.split('`').skip(1).step_by(2).filter(|it| is_path(it)) {
+                if !files.contains(name) {
+                    findings.push(Finding::at(path, Some(line), format!("there is no {name}")));
+                }
             }
         }
     }
@@ -49,13 +53,7 @@ pub(super) fn check(
 
 /// Checks that the summary lists each page of the book once.
 fn check_summary(documents: &BTreeMap<String, String>, findings: &mut Vec<Finding>) {
-    let mut find = |line, what| {
-        findings.push(Finding {
-            path: SUMMARY.to_owned(),
-            line,
-            what,
-        });
-    };
+    let mut find = |line, what| findings.push(Finding::at(SUMMARY, line, what));
     let Some(summary) = documents.get(SUMMARY) else {
         find(None, "the book has no summary".to_owned());
         return;
@@ -70,6 +68,12 @@ fn check_summary(documents: &BTreeMap<String, String>, findings: &mut Vec<Findin
     for page in pages.filter(|path| *path != SUMMARY && !listed.contains(*path)) {
         find(None, format!("{page} is not in the book"));
     }
+}
+
+/// Whether a text in backticks is the path of a file of a crate.
+fn is_path(text: &str) -> bool {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./".contains(c);
+    text.starts_with("crates/") && text.ends_with(".rs") && text.chars().all(is_plain)
 }
 
 /// Returns why a link leads nowhere.
@@ -224,7 +228,7 @@ mod tests {
         let documents = [
             (
                 "README.md",
-                "[a](docs/A.md#two)\n[b](../B.md) [c](docs/C.md)\n",
+                "[a](docs/A.md#two)\n[b](../B.md) [c](docs/C.md) `crates/a/b.rs`\n",
             ),
             ("docs/A.md", "# One\n[d](#one) [e](#tow)\n"),
             ("docs/SUMMARY.md", "- [A](A.md)\n"),
@@ -235,6 +239,7 @@ mod tests {
                 "README.md:1: docs/A.md has no heading #two",
                 "README.md:2: ../B.md leads out of the project",
                 "README.md:2: there is no docs/C.md",
+                "README.md:2: there is no crates/a/b.rs",
                 "docs/A.md:2: docs/A.md has no heading #tow",
             ]
         );

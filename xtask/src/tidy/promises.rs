@@ -34,13 +34,7 @@ impl Index {
             let Some((letter, number)) = line.strip_prefix("- **").and_then(id) else {
                 continue;
             };
-            let mut find = |what: String| {
-                findings.push(Finding {
-                    path: DOCUMENT.to_owned(),
-                    line: Some(at + 1),
-                    what,
-                });
-            };
+            let mut find = |what| findings.push(Finding::at(DOCUMENT, Some(at + 1), what));
             if number > 1 && !index.ids.contains(&format!("{letter}{}", number - 1)) {
                 find(format!(
                     "{letter}{number} does not follow {letter}{}",
@@ -71,11 +65,8 @@ impl Index {
                 continue;
             };
             if !self.ids.contains(&format!("{letter}{id}")) {
-                findings.push(Finding {
-                    path: path.to_owned(),
-                    line: Some(number),
-                    what: format!("{DOCUMENT} has no promise {letter}{id}"),
-                });
+                let what = format!("{DOCUMENT} has no promise {letter}{id}");
+                findings.push(Finding::at(path, Some(number), what));
             }
         }
     }
@@ -112,13 +103,10 @@ pub(super) fn check(index: &Index, sources: &[Source], findings: &mut Vec<Findin
             }
         }
     }
-    findings.extend(open.iter().filter(|id| !OPTIONAL.contains(id)).map(|id| {
+    let open = open.iter().filter(|id| !OPTIONAL.contains(id));
+    findings.extend(open.map(|id| {
         let what = format!("no test pins the promise {id}");
-        Finding {
-            path: "crates".to_owned(),
-            line: None,
-            what,
-        }
+        Finding::at("crates", None, what)
     }));
 }
 

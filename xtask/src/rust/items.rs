@@ -3,7 +3,7 @@
 //! The reader knows tokens and no grammar: between items it knows the words that begin an item, and
 //! it skips brackets with their content. Items for tests alone are left out.
 
-use super::tokens::Token;
+use super::Token;
 use std::ops::Range;
 
 /// A named item.
@@ -14,6 +14,10 @@ pub(crate) struct Item {
     pub(crate) path: Vec<String>,
     /// Its tokens, with its attributes.
     pub(crate) tokens: Range<usize>,
+    /// The tokens of a function's body, with its braces, if another body can be added to the
+    /// function. A constant function has no such body: the compiler runs it, too. Neither has a
+    /// function that hides its type from the caller: two bodies have two types.
+    pub(crate) body: Option<Range<usize>>,
 }
 
 /// The items of a file.
@@ -22,6 +26,8 @@ pub(crate) struct Outline {
     pub(crate) items: Vec<Item>,
     /// The paths of modules in files of their own that only tests have.
     pub(crate) tests: Vec<Vec<String>>,
+    /// The tokens of items for tests alone.
+    pub(crate) for_tests: Vec<Range<usize>>,
 }
 
 impl Outline {
@@ -83,16 +89,40 @@ impl Reader<'_> {
             };
             if !is_test {
                 if let Some(name) = found.name {
-                    let (path, tokens) = (inner(Some(name)), start..found.end);
-                    outline.items.push(Item { path, tokens });
+                    outline.items.push(Item {
+                        path: inner(Some(name)),
+                        tokens: start..found.end,
+                        body: self.body(start, at, found.end),
+                    });
                 }
                 self.read(found.inside, &inner(found.scope), outline);
-            } else if found.inside.is_empty() && found.scope.is_some() {
-                outline.tests.push(inner(found.scope));
+            } else {
+                if found.inside.is_empty() && found.scope.is_some() {
+                    outline.tests.push(inner(found.scope));
+                }
+                outline.for_tests.push(start..found.end);
             }
             at = found.end;
             (start, is_test) = (at, false);
         }
+    }
+
+    /// The body of the function whose `fn` is at `at`, between the start and the end of its item.
+    fn body(&self, start: usize, at: usize, end: usize) -> Option<Range<usize>> {
+        if self.text(at) != "fn" || (start..at).any(|at| self.text(at) == "const") {
+            return None;
+        }
+        let open = self.until(at, "{");
+        let mut depth = 0_usize;
+        let is_opaque = (at..open).any(|at| {
+            match self.text(at) {
+                "(" => depth += 1,
+                ")" => depth -= 1,
+                _ => {}
+            }
+            depth == 0 && self.text(at) == "impl"
+        });
+        (self.text(open) == "{" && !is_opaque).then_some(open..end)
     }
 
     /// The item whose first word is at `at`, behind its attributes and its visibility.
@@ -214,8 +244,8 @@ impl Reader<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tokens::tokens;
     use super::*;
+    use crate::rust::tokens;
 
     const TEXT: &str = r#"
         //! fn not() {}
@@ -310,14 +340,6 @@ mod tests {
     #[test]
     fn what_only_tests_have_is_left_out() {
         assert_eq!(outline().tests, [["m".to_owned(), "tests".to_owned()]]);
-    }
-
-    #[test]
-    fn a_module_is_called_after_its_file() {
-        let of = |file| module(file).join("::");
-        assert_eq!(of("crates/mpsc/src/queue/push.rs"), "queue::push");
-        assert_eq!(of("crates/mpsc/src/queue/mod.rs"), "queue");
-        assert_eq!(of("crates/mpsc/src/lib.rs"), "");
     }
 
     #[test]

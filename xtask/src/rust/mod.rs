@@ -1,0 +1,7 @@
+//! Rust text as tokens and items, for the rules of tidy and for the places of mutants.
+
+mod items;
+mod tokens;
+
+pub(crate) use items::{Item, Outline, module};
+pub(crate) use tokens::{Token, pieces, tokens};
