@@ -1,5 +1,5 @@
 //! The lower bounds that the promises set for each act, and why. The reasons are for people; the
-//! table in `docs/LIMITS.md` compares them with the counts.
+//! table in `benches/instructions.md` compares them with the counts.
 
 /// The costs that no implementation can avoid that keeps the promises.
 #[derive(Debug, PartialEq)]

@@ -54,7 +54,7 @@ struct Options {
     instructions: bool,
 
     /// Writes the counts to benches/instructions.json, for this machine's architecture, compiler
-    /// and C library, and the table of docs/LIMITS.md
+    /// and C library, and the table of benches/instructions.md
     #[arg(long)]
     accept: bool,
 

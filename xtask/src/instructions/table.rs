@@ -1,4 +1,4 @@
-//! The table in `docs/LIMITS.md`: the committed counts, compared with the lower bounds that
+//! The table in `benches/instructions.md`: the committed counts, compared with the lower bounds that
 //! the promises set.
 
 use super::committed::Committed;
@@ -10,7 +10,7 @@ use std::fs;
 use std::path::Path;
 
 /// Where it is, in the project's folder.
-pub(super) const DOCUMENT: &str = "docs/LIMITS.md";
+pub(super) const DOCUMENT: &str = "benches/instructions.md";
 
 const BEGIN: &str = "<!-- count:acts -->\n";
 const END: &str = "<!-- /count:acts -->";
