@@ -1,5 +1,5 @@
-//! The table in `benches/instructions.md`: the committed counts, compared with the lower bounds that
-//! the promises set.
+//! The table in `benches/instructions.md`: the committed counts, compared with the lower bounds
+//! that the promises set.
 
 use super::committed::Committed;
 use super::cost::{Cost, Kind};
