@@ -101,7 +101,10 @@ fn after_the_last_attempt_the_last_error_is_the_answer() {
         ));
         assert_eq!(log.times().len(), 3);
         // An error that does not pass is final.
-        let fails = || {
+        let asked = Arc::new(Mutex::new(0));
+        let counts = Arc::clone(&asked);
+        let fails = move || {
+            *lock(&counts) += 1;
             Call::by(|reply: Reply<u64>| {
                 reply.fail("no");
                 Ok(())
@@ -109,6 +112,7 @@ fn after_the_last_attempt_the_last_error_is_the_answer() {
         };
         let error = rt.answer(rt.at_least_once(Retry::times(3), fails));
         assert_eq!(error.unwrap_err().to_string(), "no");
+        assert_eq!(*lock(&asked), 1);
         assert_eq!(rt.stats().live, 0, "the task has ended");
     });
 }
@@ -140,6 +144,22 @@ fn an_attempt_without_an_answer_gives_up_its_share_of_the_time() {
         // The last attempt begins before the time is over, and ends with it.
         let took = rt.now() - began;
         assert!(took >= secs(8) && took < secs(11), "{took:?}");
+    });
+}
+
+// pins: C6
+#[test]
+fn no_pause_outlasts_the_time_of_the_question() {
+    steady().check_seeds(20, |rt| {
+        let (log, began) = (Log::default(), rt.now());
+        let retry = Retry::times(3).within(secs(5)).pauses(secs(20), secs(20));
+        let error = rt.answer(rt.at_least_once(retry, answers_after(rt, 9, &log)));
+        assert!(matches!(
+            error,
+            Err(CommandError::Ended(ExitCause::NoConnection))
+        ));
+        assert_eq!(log.times().len(), 1);
+        assert!(rt.now() - began < secs(5));
     });
 }
 

@@ -69,6 +69,15 @@ fn what_is_older_than_what_is_remembered_is_refused() {
     assert_eq!(seen.answers(numbers.sender()), 2);
     assert_eq!(why(&ask(&mut seen, &all[0]).1), NotDone::TooOld);
     assert_eq!(ask(&mut seen, &all[1]).1.try_recv().unwrap().unwrap(), 1);
+    // Also above the lowest number that is remembered.
+    let [low, forgotten, last] = [(); 3].map(|()| numbers.once(""));
+    let mut seen = Seen::bounded(4, 2);
+    let work = ask(&mut seen, &low).0.expect("it is new");
+    for once in [&forgotten, &last] {
+        ask(&mut seen, once).0.expect("it is new").complete(1);
+    }
+    work.complete(1);
+    assert_eq!(why(&ask(&mut seen, &forgotten).1), NotDone::TooOld);
 }
 
 // pins: C7
