@@ -289,19 +289,11 @@ impl World {
     /// Each history could have come from calls one after the other.
     fn look_at_histories(&self) {
         for history in self.histories.values() {
-            let mut history = history.clone();
-            history.sort_by_key(|it| it.called);
-            if let Some(end) = history.get(60).map(|it| it.called) {
-                history.retain(|it| it.called < end);
-                for call in &mut history {
-                    call.returned = call.returned.filter(|at| *at < end);
-                }
-            }
             let begin = Owned {
                 by: None,
                 last: Revision(0),
             };
-            assert!(is_linearizable(&begin, &history), "{history:#?}");
+            assert!(is_linearizable(&begin, history), "{history:#?}");
         }
     }
 

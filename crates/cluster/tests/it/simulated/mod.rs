@@ -4,8 +4,11 @@ mod account;
 #[cfg(feature = "conformance")]
 mod cases;
 mod names;
+#[cfg(feature = "conformance")]
+mod owners;
 mod play;
 mod refusals;
+#[cfg(feature = "conformance")]
 mod strong;
 #[cfg(feature = "conformance")]
 mod two;
