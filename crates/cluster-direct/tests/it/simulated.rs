@@ -4,6 +4,8 @@
 mod account;
 #[path = "../../../cluster/tests/it/simulated/cases.rs"]
 mod cases;
+#[path = "../../../cluster/tests/it/simulated/owners.rs"]
+mod owners;
 /// The machines of the tests over a twin.
 #[path = "../../../cluster/tests/it/simulated/play.rs"]
 mod play;
@@ -274,4 +276,24 @@ fn a_question_has_one_answer_whatever_ends_it() {
     sim().check_worlds(5, |world| {
         two(world).a_question_has_one_answer_whatever_ends_it();
     });
+}
+
+// pins: B33, B34
+// case: 37
+#[test]
+fn histories_of_names_and_locks_are_linearizable_over_simulated_sockets() {
+    let locks = Mutex::new([0; 2]);
+    sim().check_worlds(5, |world| {
+        let _lan = network(world, Faults::some());
+        let mut play = owners::Play::start(world, engine);
+        for _ in 0..10 + world.choose(20) {
+            play.act();
+        }
+        play.end();
+        let own = play.ledger.lock().unwrap().locks;
+        let mut locks = locks.lock().unwrap();
+        (locks.iter_mut().zip(own)).for_each(|(all, own)| *all += own);
+    });
+    let locks = *locks.lock().unwrap();
+    assert!(locks.iter().all(|it| *it > 0), "{locks:?}");
 }
