@@ -122,6 +122,10 @@ const KEPT: usize = 64;
 /// # });
 /// ```
 ///
+/// A cache is an [`RwLock`](crate::RwLock) around a map, beside a `SingleFlight`: a caller looks
+/// into the map, and then calls [`run`](Self::run) with work that looks once more, loads and
+/// inserts.
+///
 /// A key is hashed, compared and dropped without a lock, and so is a value: both may use the same
 /// `SingleFlight` meanwhile.
 pub struct SingleFlight<K, V> {
