@@ -5,7 +5,7 @@
 
 pub mod channels;
 pub mod contest;
-pub mod deque;
+mod deque;
 pub mod driver;
 pub mod locks;
 pub mod mailbox;

@@ -25,18 +25,11 @@ pub fn run(job: &Job, mut take: impl FnMut(Sample)) -> Result<(), Error> {
 }
 
 fn contests(id: Id, quick: bool) -> Result<Vec<Contest>, Error> {
-    let contests = match id {
-        Id::Deque => {
-            let groups = deque::Group::ALL.iter();
-            groups.flat_map(|group| group.contests(quick)).collect()
-        }
-        Id::Mailbox => {
-            let groups = mailbox::Group::ALL.iter();
-            groups.flat_map(|group| group.contests(quick)).collect()
-        }
-        other => return Err(Error::Failed(format!("{other} is no workload of queues"))),
-    };
-    Ok(contests)
+    match id {
+        Id::Deque => Ok(deque::contests(quick)),
+        Id::Mailbox => Ok(mailbox::contests(quick)),
+        other => Err(Error::Failed(format!("{other} is no workload of queues"))),
+    }
 }
 
 /// Returns the figures of an outcome, repetition by repetition, without unmeasured figures.
@@ -131,7 +124,7 @@ mod tests {
 
     #[test]
     fn entrants_are_peers_or_variants_of_ganger() {
-        for name in deque::DEQUES.into_iter().chain(mailbox::MAILBOXES) {
+        for name in mailbox::MAILBOXES {
             let (peer, variant) = entrant(name, name);
             assert_eq!((peer, variant.as_str()), (Peer::Ganger, ""));
             let is_ours = name.starts_with("ganger");

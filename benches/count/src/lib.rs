@@ -2,7 +2,7 @@
 //! step, a send, a spawn, a command, a question, a value of a channel, a turn of a mutex, a timer,
 //! a request over a socket.
 //!
-//! The benchmark `step` measures their time. `cargo xtask bench --instructions` runs the program
+//! `cargo xtask bench --instructions` runs the program
 //! `ganger-count` under callgrind. Threads meet only at the beginning and at the end of an act, so
 //! that counts hardly differ from run to run.
 

@@ -1,10 +1,9 @@
 //! All workloads and peers, by name.
 
 use crate::size::Size;
+pub use crate::specs::Id;
 use crate::specs::SPECS;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use std::fmt;
-use std::str::FromStr;
+use serde::{Deserialize, Serialize};
 
 /// A workload.
 #[derive(Clone, Debug, PartialEq)]
@@ -81,9 +80,9 @@ macro_rules! names {
     ($(#[$doc:meta])* $type:ident, $kind:literal:
         $($(#[$item:meta])* $variant:ident = $name:literal,)+) => {
         $(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
         pub enum $type {
-            $($(#[$item])* $variant,)+
+            $($(#[$item])* #[serde(rename = $name)] $variant,)+
         }
 
         impl $type {
@@ -99,12 +98,12 @@ macro_rules! names {
             }
         }
 
-        impl FromStr for $type {
-            type Err = Unknown;
+        impl std::str::FromStr for $type {
+            type Err = $crate::catalog::Unknown;
 
-            fn from_str(name: &str) -> Result<Self, Unknown> {
+            fn from_str(name: &str) -> Result<Self, Self::Err> {
                 let found = Self::ALL.iter().find(|it| it.name().eq_ignore_ascii_case(name));
-                found.copied().ok_or_else(|| Unknown {
+                found.copied().ok_or_else(|| $crate::catalog::Unknown {
                     kind: $kind,
                     name: name.to_owned(),
                     known: [$($name,)+].join(", "),
@@ -112,110 +111,15 @@ macro_rules! names {
             }
         }
 
-        impl fmt::Display for $type {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        impl std::fmt::Display for $type {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 f.pad(self.name())
-            }
-        }
-
-        impl Serialize for $type {
-            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                serializer.serialize_str(self.name())
-            }
-        }
-
-        impl<'de> Deserialize<'de> for $type {
-            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                let name = String::deserialize(deserializer)?;
-                name.parse().map_err(serde::de::Error::custom)
             }
         }
     };
 }
 
-names! {
-    /// A workload.
-    #[allow(missing_docs, reason = "the names are those of the catalog, which describes them")]
-    Id, "workload":
-    W1 = "W1",
-    W2 = "W2",
-    W3a = "W3a",
-    W3b = "W3b",
-    W4 = "W4",
-    W4b = "W4b",
-    W4pid = "W4pid",
-    W4t = "W4t",
-    W5 = "W5",
-    W5b = "W5b",
-    W5bt = "W5bt",
-    W6 = "W6",
-    W6all = "W6all",
-    W6t = "W6t",
-    W7 = "W7",
-    W7t = "W7t",
-    W8 = "W8",
-    W9 = "W9",
-    W9ask = "W9ask",
-    W10 = "W10",
-    W10spin = "W10spin",
-    W10busy = "W10busy",
-    W10busyspin = "W10busyspin",
-    W11 = "W11",
-    W12 = "W12",
-    W12cpu = "W12cpu",
-    W13 = "W13",
-    W13b = "W13b",
-    W13b10 = "W13b10",
-    W13c = "W13c",
-    W13c10 = "W13c10",
-    W13d = "W13d",
-    W13d10 = "W13d10",
-    W14 = "W14",
-    W14step = "W14step",
-    W15 = "W15",
-    W15min = "W15min",
-    W16 = "W16",
-    W16b = "W16b",
-    W16b10 = "W16b10",
-    W16stuck = "W16stuck",
-    W17 = "W17",
-    A1 = "A1",
-    A2a = "A2a",
-    A2b = "A2b",
-    A3 = "A3",
-    A4 = "A4",
-    A5 = "A5",
-    A6 = "A6",
-    A7 = "A7",
-    A8 = "A8",
-    A9 = "A9",
-    A10 = "A10",
-    A10step = "A10step",
-    A11 = "A11",
-    S1 = "S1",
-    S1out = "S1out",
-    S2 = "S2",
-    S3 = "S3",
-    S3in = "S3in",
-    S4 = "S4",
-    S4each = "S4each",
-    S5 = "S5",
-    S5us = "S5us",
-    Q2 = "Q2",
-    X1 = "X1",
-    X2 = "X2",
-    X3 = "X3",
-    X4 = "X4",
-    X5 = "X5",
-    X6 = "X6",
-    X7 = "X7",
-    X8 = "X8",
-    X9 = "X9",
-    X10 = "X10",
-    X16 = "X16",
-    Deque = "deque",
-    Mailbox = "mailbox",
-}
+pub(super) use names;
 
 names! {
     /// A scheduler or queue that runs workloads.
@@ -246,7 +150,6 @@ impl Id {
     /// Returns its entry in the catalogue.
     #[must_use]
     pub fn spec(self) -> &'static Spec {
-        // A test pins that the order is the same.
         &SPECS[self as usize]
     }
 
@@ -314,31 +217,10 @@ impl Spec {
     }
 }
 
-impl Metric {
-    pub(super) const fn new(variant: &'static str, unit: &'static str) -> Self {
-        Self {
-            variant,
-            unit,
-            goals: &[],
-        }
-    }
-
-    /// With a target.
-    pub(super) const fn to(mut self, goals: &'static [Goal]) -> Self {
-        self.goals = goals;
-        self
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::collections::HashSet;
-
-    #[test]
-    fn specs_are_in_the_order_of_the_ids() {
-        assert!(SPECS.iter().map(|spec| spec.id).eq(Id::ALL.iter().copied()));
-    }
 
     #[test]
     fn names_are_found_whatever_their_case() {

@@ -146,24 +146,18 @@ pub fn list() -> String {
 
 /// Programs that compare more of Ganger with its peers: their workloads, their names, what they do,
 /// and with which peers.
-const PROGRAMS: [(&str, &str, &str); 5] = [
+const PROGRAMS: [(&str, &str, &str); 4] = [
     (
         "K1",
-        "lock_peers",
-        "a mutex that is free, and of 2 and 1,000 tasks; semaphores, wake-ups of 10,000\n         \
+        "peers",
+        "locks: a mutex that is free, and of 2 and 1,000 tasks; semaphores, wake-ups of 10,000\n         \
          ganger, tokio, parking_lot, go",
     ),
     (
         "K2",
-        "channel_peers",
+        "peers",
         "channels of capacity 0, 1 and 1,024, 1 to 1 and 100 to 100; a select of four\n         \
          ganger, tokio, async-channel, kanal, flume, go",
-    ),
-    (
-        "Q1",
-        "mpsc_peers",
-        "1, 2 and 8 producers of strings, capacity 16 to 16,384 (--only bounded)\n         \
-         ganger, crossbeam-channel, flume",
     ),
     (
         "W18, W20",

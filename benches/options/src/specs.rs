@@ -1,561 +1,381 @@
-//! The workloads, with their sizes, and with Ganger's target: how far ahead of its peers it is
-//! meant to be.
+//! The workloads, a row each: its identifier, its text on the command line and in JSON, its name, how
+//! many elements it has in full and in a quick run, what they are, its peers, its figures, and what it
+//! does. Behind a figure and its unit is the target: Ganger's figure is at most each of these.
 
-use super::catalog::Goal::{Best, Of};
-use super::catalog::{Id, Metric, Peer, Spec};
-use super::cluster_specs as cluster;
-use super::depend_specs as depend;
-use super::queue_figures::{DEQUE, MAILBOX};
-use super::task_specs::{self as tasks, ASYNC};
-use super::time_figures::{
-    ASYNC_IDLE, ASYNC_SPAWN, ASYNC_TIME, CHURN, FIRE, LATE, LATE_BESIDE, LATE_BESIDE_10,
-    LATE_STUCK, WAIT,
-};
-use super::wake_specs as wake;
+use super::catalog::Goal::{Best, BestIn, Just, Of, OursIn};
+use super::catalog::Peer::{self, *};
+use super::catalog::{Metric, Spec, names};
+use serde::{Deserialize, Serialize};
 
-/// Peers for the workloads whose messages are values of a single type.
-const TYPED: &[Peer] = &[Peer::Ganger, Peer::Tokio, Peer::Go];
-
-pub(super) const SCHEDULERS: &[Peer] = &[
-    Peer::Ganger,
-    Peer::Tokio,
-    Peer::Ractor,
-    Peer::Kameo,
-    Peer::Xtra,
-    Peer::Actix,
-    Peer::Go,
-    Peer::Erlang,
-];
-
+const SCHEDULERS: &[Peer] = &[Ganger, Tokio, Ractor, Kameo, Xtra, Actix, Go, Erlang];
 /// Peers in which a step can block its thread.
-const BLOCKING: &[Peer] = &[
-    Peer::Ganger,
-    Peer::Tokio,
-    Peer::Ractor,
-    Peer::Kameo,
-    Peer::Xtra,
-    Peer::Actix,
-    Peer::Go,
-];
-
-const WOKEN_BESIDE: &[Metric] = &[
-    Metric::new("p50", "us"),
-    Metric::new("p99", "us").to(&[Of(Peer::Tokio, 0.5), Of(Peer::Go, 1.0)]),
-];
-
-const WOKEN_FROM_OUTSIDE: &[Metric] = &[
-    Metric::new("p50", "us").to(&[Of(Peer::Tokio, 1.0)]),
-    Metric::new("p99", "us").to(&[Of(Peer::Tokio, 1.0)]),
-];
-
+const BLOCKING: &[Peer] = &[Ganger, Tokio, Ractor, Kameo, Xtra, Actix, Go];
+/// Peers whose messages are values of a single type, or that have timers beside a blocked thread.
+const TYPED: &[Peer] = &[Ganger, Tokio, Go];
 /// Peers with timers of their own. The rest use tokio's timers.
-const TIMERS: &[Peer] = &[Peer::Ganger, Peer::Tokio, Peer::Go, Peer::Erlang];
+const TIMERS: &[Peer] = &[Ganger, Tokio, Go, Erlang];
+/// Peers whose processes are async functions. The rest run the same in their own idiom.
+const ASYNC: &[Peer] = &[Ganger, Tokio];
+/// Peers whose processes a thread outside can ask.
+const OUTSIDE: &[Peer] = &[Ganger, Tokio, Ractor, Kameo];
+/// Peers in which a process is told of the end of a process that it starts, and peers with groups.
+const MONITORS: &[Peer] = &[Ganger, Tokio, Ractor, Erlang];
+/// Peers with a pool that carries out a limited number of jobs at a time.
+const POOLS: &[Peer] = &[Ganger, Tokio, Ractor, Rayon];
+/// Peers whose processes send to another program, and the lower bound, which has no processes.
+const REMOTE: &[Peer] = &[Ganger, Erlang, Tcp];
 
-/// Peers with timers in which a step can block its thread.
-const TIMERS_BESIDE: &[Peer] = &[Peer::Ganger, Peer::Tokio, Peer::Go];
+macro_rules! specs {
+    ($($id:ident = $text:literal $name:ident, $full:literal / $quick:literal $of:literal,
+        $peers:expr, [$($variant:literal $unit:literal $($goal:expr),*);+], $what:literal;)+) => {
+        names! {
+            /// A workload.
+            #[allow(missing_docs, reason = "the rows describe them")]
+            Id, "workload": $($id = $text,)+
+        }
 
-/// In the order of [`Id::ALL`].
-pub(super) const SPECS: &[Spec] = &[
-    Spec {
-        id: Id::W1,
-        name: "spawn_external",
-        what: "The main thread spawns processes; each runs once, hits the gate and ends",
-        of: "processes",
-        full: 1_000_000,
-        quick: 50_000,
-        peers: SCHEDULERS,
-        metrics: &[Metric::new("time", "ns").to(&[Best(0.9), Of(Peer::Tokio, 0.35)])],
-    },
-    Spec {
-        id: Id::W2,
-        name: "skynet",
-        what: "A tree of processes, ten children each: leaves send their number up, parents the \
-               sum; 6 levels, quick 4",
-        of: "processes",
-        full: 1_111_111,
-        quick: 11_111,
-        peers: SCHEDULERS,
-        metrics: &[Metric::new("time", "ms").to(&[Best(0.55)])],
-    },
-    Spec {
-        id: Id::W3a,
-        name: "yield_1",
-        what: "One process continues again and again",
-        of: "steps",
-        full: 1_000_000,
-        quick: 50_000,
-        peers: SCHEDULERS,
-        metrics: &[Metric::new("time", "ns").to(&[Best(0.7)])],
-    },
-    Spec {
-        id: Id::W3b,
-        name: "yield_100",
-        what: "100 processes continue again and again",
-        of: "steps",
-        full: 1_000_000,
-        quick: 50_000,
-        peers: SCHEDULERS,
-        metrics: &[Metric::new("time", "ns").to(&[Best(0.65)])],
-    },
-    Spec {
-        id: Id::W4,
-        name: "ping_pong",
-        what: "A pair sends a number back and forth, by handle",
-        of: "round trips",
-        full: 1_000_000,
-        quick: 20_000,
-        peers: SCHEDULERS,
-        metrics: &[Metric::new("time", "ns").to(&[Best(0.5)])],
-    },
-    Spec {
-        id: Id::W4b,
-        name: "ping_pong_1000",
-        what: "1,000 pairs send a number back and forth at once",
-        of: "round trips",
-        full: 1_000_000,
-        quick: 50_000,
-        peers: SCHEDULERS,
-        metrics: &[Metric::new("time", "ns").to(&[Best(0.5)])],
-    },
-    Spec {
-        id: Id::W4pid,
-        name: "ping_pong_pid",
-        what: "A pair sends a number back and forth, by PID",
-        of: "round trips",
-        full: 1_000_000,
-        quick: 20_000,
-        peers: &[Peer::Ganger, Peer::Erlang],
-        metrics: &[Metric::new("time", "ns")],
-    },
-    Spec {
-        id: Id::W4t,
-        name: "typed_ping_pong",
-        what: "As W4, with an enum of 40 bytes as the message",
-        of: "round trips",
-        full: 1_000_000,
-        quick: 20_000,
-        peers: TYPED,
-        metrics: &[Metric::new("time", "ns").to(&[Best(0.5)])],
-    },
-    Spec {
-        id: Id::W5,
-        name: "ring_1",
-        what: "One token goes round a ring of 10,000 processes",
-        of: "hops",
-        full: 1_000_000,
-        quick: 50_000,
-        peers: SCHEDULERS,
-        metrics: &[Metric::new("time", "ns").to(&[Best(0.5)])],
-    },
-    Spec {
-        id: Id::W5b,
-        name: "ring_100",
-        what: "100 tokens go round a ring of 10,000 processes",
-        of: "hops",
-        full: 1_000_000,
-        quick: 50_000,
-        peers: SCHEDULERS,
-        metrics: &[Metric::new("time", "ns").to(&[Best(0.9)])],
-    },
-    Spec {
-        id: Id::W5bt,
-        name: "typed_ring_100",
-        what: "As W5b, with an enum of 40 bytes as the message",
-        of: "hops",
-        full: 1_000_000,
-        quick: 50_000,
-        peers: TYPED,
-        metrics: &[Metric::new("time", "ns").to(&[Best(0.7)])],
-    },
-    Spec {
-        id: Id::W6,
-        name: "fan_in",
-        what: "100 producers send all that they have, in one go, to one consumer",
-        of: "messages",
-        full: 1_000_000,
-        quick: 50_000,
-        peers: SCHEDULERS,
-        metrics: &[Metric::new("time", "ns").to(&[Best(0.95), Of(Peer::Tokio, 0.15)])],
-    },
-    Spec {
-        id: Id::W6all,
-        name: "fan_in_all",
-        what: "As W6, and each producer sends all that it has by one call",
-        of: "messages",
-        full: 1_000_000,
-        quick: 50_000,
-        peers: &[Peer::Ganger],
-        metrics: &[Metric::new("time", "ns")],
-    },
-    Spec {
-        id: Id::W6t,
-        name: "typed_fan_in",
-        what: "As W6, with an enum of 40 bytes as the message",
-        of: "messages",
-        full: 1_000_000,
-        quick: 50_000,
-        peers: TYPED,
-        metrics: &[Metric::new("time", "ns").to(&[Best(0.8)])],
-    },
-    Spec {
-        id: Id::W7,
-        name: "fan_out",
-        what: "One sender sends in turn to each of 1,000 receivers, which acknowledge their last",
-        of: "messages",
-        full: 1_000_000,
-        quick: 50_000,
-        peers: SCHEDULERS,
-        metrics: &[Metric::new("time", "ns").to(&[Best(1.0), Of(Peer::Tokio, 0.33)])],
-    },
-    Spec {
-        id: Id::W7t,
-        name: "typed_fan_out",
-        what: "As W7, with an enum of 40 bytes as the message",
-        of: "messages",
-        full: 1_000_000,
-        quick: 50_000,
-        peers: TYPED,
-        metrics: &[Metric::new("time", "ns").to(&[Best(0.8)])],
-    },
-    Spec {
-        id: Id::W8,
-        name: "memory_idle",
-        what: "Processes that ran once and wait, then get a message each, which ends them",
-        of: "processes",
-        full: 1_000_000,
-        quick: 20_000,
-        peers: SCHEDULERS,
-        metrics: &[
-            Metric::new("rss", "bytes").to(&[Best(0.25)]),
-            Metric::new("spawn", "ns").to(&[Best(0.34)]),
-            Metric::new("wake", "ns").to(&[Best(0.48)]),
+        /// In the order of [`Id::ALL`].
+        pub(super) const SPECS: &[Spec] = &[$(Spec {
+            id: Id::$id,
+            name: stringify!($name),
+            what: $what,
+            of: $of,
+            full: $full,
+            quick: $quick,
+            peers: $peers,
+            metrics: &[$(Metric { variant: $variant, unit: $unit, goals: &[$($goal),*] }),+],
+        },)+];
+    };
+}
+
+specs! {
+    W1 = "W1" spawn_external, 1_000_000 / 50_000 "processes", SCHEDULERS,
+        ["time" "ns" Best(0.9), Of(Tokio, 0.35)],
+        "The main thread spawns processes; each runs once, hits the gate and ends";
+    W2 = "W2" skynet, 1_111_111 / 11_111 "processes", SCHEDULERS,
+        ["time" "ms" Best(0.55)],
+        "A tree of processes, ten children each: leaves send their number up, parents the sum; 6 \
+         levels, quick 4";
+    W3a = "W3a" yield_1, 1_000_000 / 50_000 "steps", SCHEDULERS,
+        ["time" "ns" Best(0.7)],
+        "One process continues again and again";
+    W3b = "W3b" yield_100, 1_000_000 / 50_000 "steps", SCHEDULERS,
+        ["time" "ns" Best(0.65)],
+        "100 processes continue again and again";
+    W4 = "W4" ping_pong, 1_000_000 / 20_000 "round trips", SCHEDULERS,
+        ["time" "ns" Best(0.5)],
+        "A pair sends a number back and forth, by handle";
+    W4b = "W4b" ping_pong_1000, 1_000_000 / 50_000 "round trips", SCHEDULERS,
+        ["time" "ns" Best(0.5)],
+        "1,000 pairs send a number back and forth at once";
+    W4pid = "W4pid" ping_pong_pid, 1_000_000 / 20_000 "round trips", &[Ganger, Erlang],
+        ["time" "ns"],
+        "A pair sends a number back and forth, by PID";
+    W4t = "W4t" typed_ping_pong, 1_000_000 / 20_000 "round trips", TYPED,
+        ["time" "ns" Best(0.5)],
+        "As W4, with an enum of 40 bytes as the message";
+    W5 = "W5" ring_1, 1_000_000 / 50_000 "hops", SCHEDULERS,
+        ["time" "ns" Best(0.5)],
+        "One token goes round a ring of 10,000 processes";
+    W5b = "W5b" ring_100, 1_000_000 / 50_000 "hops", SCHEDULERS,
+        ["time" "ns" Best(0.9)],
+        "100 tokens go round a ring of 10,000 processes";
+    W5bt = "W5bt" typed_ring_100, 1_000_000 / 50_000 "hops", TYPED,
+        ["time" "ns" Best(0.7)],
+        "As W5b, with an enum of 40 bytes as the message";
+    W6 = "W6" fan_in, 1_000_000 / 50_000 "messages", SCHEDULERS,
+        ["time" "ns" Best(0.95), Of(Tokio, 0.15)],
+        "100 producers send all that they have, in one go, to one consumer";
+    W6all = "W6all" fan_in_all, 1_000_000 / 50_000 "messages", &[Ganger],
+        ["time" "ns"],
+        "As W6, and each producer sends all that it has by one call";
+    W6t = "W6t" typed_fan_in, 1_000_000 / 50_000 "messages", TYPED,
+        ["time" "ns" Best(0.8)],
+        "As W6, with an enum of 40 bytes as the message";
+    W7 = "W7" fan_out, 1_000_000 / 50_000 "messages", SCHEDULERS,
+        ["time" "ns" Best(1.0), Of(Tokio, 0.33)],
+        "One sender sends in turn to each of 1,000 receivers, which acknowledge their last";
+    W7t = "W7t" typed_fan_out, 1_000_000 / 50_000 "messages", TYPED,
+        ["time" "ns" Best(0.8)],
+        "As W7, with an enum of 40 bytes as the message";
+    W8 = "W8" memory_idle, 1_000_000 / 20_000 "processes", SCHEDULERS,
+        ["rss" "bytes" Best(0.25); "spawn" "ns" Best(0.34); "wake" "ns" Best(0.48)],
+        "Processes that ran once and wait, then get a message each, which ends them";
+    W9 = "W9" command, 1_000_000 / 50_000 "commands", TYPED,
+        ["time" "ns" Best(0.44)],
+        "One process has commands carried out in sequence; the handler completes at once";
+    W9ask = "W9ask" command_ask, 1_000_000 / 50_000 "commands", SCHEDULERS,
+        ["time" "ns" Best(0.56)],
+        "One process has commands carried out in sequence; another process answers";
+    W10 = "W10" wake_latency, 2_000 / 200 "samples", SCHEDULERS,
+        [
+            "p50" "us" Best(0.95), Of(Tokio, 0.4); "p99" "us" Best(0.95), Of(Tokio, 0.4);
+            "switches" "a sample"
         ],
-    },
-    Spec {
-        id: Id::W9,
-        name: "command",
-        what: "One process has commands carried out in sequence; the handler completes at once",
-        of: "commands",
-        full: 1_000_000,
-        quick: 50_000,
-        peers: &[Peer::Ganger, Peer::Tokio, Peer::Go],
-        metrics: &[Metric::new("time", "ns").to(&[Best(0.44)])],
-    },
-    Spec {
-        id: Id::W9ask,
-        name: "command_ask",
-        what: "One process has commands carried out in sequence; another process answers",
-        of: "commands",
-        full: 1_000_000,
-        quick: 50_000,
-        peers: SCHEDULERS,
-        metrics: &[Metric::new("time", "ns").to(&[Best(0.56)])],
-    },
-    wake::CALM,
-    wake::CALM_SPINNING,
-    wake::BUSY,
-    wake::BUSY_SPINNING,
-    Spec {
-        id: Id::W11,
-        name: "idle_cpu",
-        what: "CPU time that 1,000 idle processes take",
-        of: "ms",
-        full: 5_000,
-        quick: 500,
-        peers: SCHEDULERS,
-        metrics: &[
-            Metric::new("cpu", "ms/s").to(&[Best(0.83)]),
-            Metric::new("switches", "a second"),
+        "All is idle; from a send of the main thread to the process's own look at the clock";
+    W10spin = "W10spin" wake_latency_spin, 2_000 / 200 "samples", ASYNC,
+        ["p50" "us" Of(Tokio, 2.0); "p99" "us" Of(Tokio, 2.0); "switches" "a sample"],
+        "As W10, and the main thread goes on computing until the process has looked";
+    W10busy = "W10busy" wake_latency_busy, 2_000 / 200 "samples", ASYNC,
+        ["p50" "us" Of(Tokio, 2.0); "p99" "us" Of(Tokio, 2.0); "switches" "a sample"],
+        "As W10, beside a program on each processor that computes all the time";
+    W10busyspin = "W10busyspin" wake_latency_busy_spin, 2_000 / 200 "samples", ASYNC,
+        ["p50" "us" Of(Tokio, 2.0); "p99" "us" Of(Tokio, 2.0); "switches" "a sample"],
+        "As W10busy, and the main thread goes on computing until the process has looked";
+    W11 = "W11" idle_cpu, 5_000 / 500 "ms", SCHEDULERS,
+        ["cpu" "ms/s" Best(0.83); "switches" "a second"],
+        "CPU time that 1,000 idle processes take";
+    W12 = "W12" stuck_workers, 5_000 / 1_000 "ms", BLOCKING,
+        ["p99" "ms" Best(1.0); "max" "ms" Best(0.8)],
+        "As many processes as workers sleep 500 ms in a step, again and again; how late 1,000 \
+         others are that are due every ms";
+    W12cpu = "W12cpu" stuck_workers_cpu, 5_000 / 1_000 "ms", BLOCKING,
+        ["p99" "ms"; "max" "ms"],
+        "As many processes as workers compute for 500 ms in a step, again and again; how late \
+         1,000 others are that are due every ms";
+    W13 = "W13" fairness, 3_000 / 500 "ms", SCHEDULERS,
+        ["ratio" "x" Best(1.05)],
+        "100 processes work for 1 us and continue: most steps over fewest";
+    W13b = "W13b" woken_beside_busy, 30 / 4 "rounds", BLOCKING,
+        ["p50" "us"; "p99" "us" Of(Tokio, 0.5), Of(Go, 1.0)],
+        "7 processes compute 1 ms a step and continue; every 100 ms a step sends to 100 that \
+         wait: from the send to the receiver's step";
+    W13b10 = "W13b10" woken_beside_busy_10, 30 / 4 "rounds", BLOCKING,
+        ["p50" "us"; "p99" "us" Of(Tokio, 0.5), Of(Go, 1.0)],
+        "As W13b, with steps of 10 us";
+    W13c = "W13c" woken_from_outside, 300 / 40 "samples", BLOCKING,
+        ["p50" "us" Of(Tokio, 1.0); "p99" "us" Of(Tokio, 1.0)],
+        "7 processes compute 1 ms a step and continue; every 10 ms a thread that is no worker \
+         sends to one that waits: from the send to the receiver's step";
+    W13c10 = "W13c10" woken_from_outside_10, 300 / 40 "samples", BLOCKING,
+        ["p50" "us" Of(Tokio, 1.0); "p99" "us" Of(Tokio, 1.0)],
+        "As W13c, with steps of 10 us";
+    W13d = "W13d" woken_by_herald, 30 / 4 "rounds", TYPED,
+        ["p50" "us"; "p99" "us" Of(Tokio, 0.5)],
+        "As W13b, where a thread that is no worker wakes the process that sends";
+    W13d10 = "W13d10" woken_by_herald_10, 30 / 4 "rounds", TYPED,
+        ["p50" "us"; "p99" "us" Of(Tokio, 0.5)],
+        "As W13d, with steps of 10 us";
+    W14 = "W14" timer_churn, 1_000_000 / 50_000 "timers", TIMERS,
+        ["alone" "ns" Of(Tokio, 0.3), Of(Go, 0.15); "crowded" "ns" Of(Tokio, 0.3), Of(Go, 0.15)],
+        "A process sets a timer for 1 to 60 s and cancels it, again and again; alone, and beside \
+         1,000,000 others that wait";
+    W14step = "W14step" timer_churn_step, 1_000_000 / 50_000 "timers", TIMERS,
+        ["alone" "ns" Of(Tokio, 0.3), Of(Go, 0.15); "crowded" "ns" Of(Tokio, 0.3), Of(Go, 0.15)],
+        "As W14, and the process continues before it cancels";
+    W15 = "W15" timer_fire, 1_000_000 / 20_000 "processes", TIMERS,
+        ["cpu" "ns" Of(Tokio, 0.5)],
+        "Processes each wait for a timer of their own, all due within a second: processor time \
+         each, from the first that is due to the last, with the end of the process";
+    W15min = "W15min" timer_fire_60, 1_000_000 / 20_000 "processes", TIMERS,
+        ["cpu" "ns" Of(Tokio, 0.5)],
+        "As W15, due within a minute";
+    W16 = "W16" timer_lateness, 10_000 / 1_000 "ms", TIMERS,
+        ["p50" "us"; "p99" "us" Of(Tokio, 0.2), Of(Go, 1.0); "max" "us"],
+        "1,000 processes each sleep 1 to 20 ms, again and again, on an idle machine: how late \
+         they run";
+    W16b = "W16b" timer_lateness_busy, 10_000 / 1_000 "ms", TYPED,
+        ["p50" "us"; "p99" "us"; "max" "us"],
+        "As W16, beside 7 processes that compute 1 ms a step and continue";
+    W16b10 = "W16b10" timer_lateness_busy_10, 10_000 / 1_000 "ms", TYPED,
+        ["p50" "us"; "p99" "us" Just(100.0); "max" "us"],
+        "As W16b, with steps of 10 us";
+    W16stuck = "W16stuck" timer_lateness_stuck, 10_000 / 1_000 "ms", TYPED,
+        ["p50" "us"; "p99" "us" Best(1.0); "max" "us" Best(0.8)],
+        "As W16, while as many processes as workers sleep 500 ms in a step, again and again";
+    W17 = "W17" timers_idle, 1_000_000 / 20_000 "processes", TIMERS,
+        ["rss" "bytes" Just(64.0); "cpu" "ms/s" Best(0.83); "switches" "a second"],
+        "Timers that wait for an hour, one a process: bytes each beside those of processes \
+         without, and what they take for 5 s";
+    A1 = "A1" async_spawn, 1_000_000 / 50_000 "processes", ASYNC,
+        ["time" "ns" Of(Tokio, 0.9)],
+        "As W1, where processes are async functions";
+    A2a = "A2a" async_yield_1, 1_000_000 / 50_000 "steps", ASYNC,
+        ["time" "ns" Of(Tokio, 0.5)],
+        "As W3a, where processes are async functions";
+    A2b = "A2b" async_yield_100, 1_000_000 / 50_000 "steps", ASYNC,
+        ["time" "ns" Of(Tokio, 0.5)],
+        "As W3b, where processes are async functions";
+    A3 = "A3" async_ping_pong, 1_000_000 / 20_000 "round trips", ASYNC,
+        ["time" "ns" Of(Tokio, 0.5)],
+        "As W4, where processes are async functions";
+    A4 = "A4" async_ping_pong_1000, 1_000_000 / 50_000 "round trips", ASYNC,
+        ["time" "ns" Of(Tokio, 0.5)],
+        "As W4b, where processes are async functions";
+    A5 = "A5" async_ring_100, 1_000_000 / 50_000 "hops", ASYNC,
+        ["time" "ns" Of(Tokio, 0.5)],
+        "As W5b, where processes are async functions";
+    A6 = "A6" async_fan_in, 1_000_000 / 50_000 "messages", ASYNC,
+        ["time" "ns" Of(Tokio, 0.5)],
+        "As W6, where processes are async functions";
+    A7 = "A7" async_memory_idle, 1_000_000 / 20_000 "processes", ASYNC,
+        [
+            "rss" "bytes" Just(350.0), Of(Tokio, 0.5); "spawn" "ns" Of(Tokio, 0.9);
+            "wake" "ns" Of(Tokio, 0.5)
         ],
-    },
-    Spec {
-        id: Id::W12,
-        name: "stuck_workers",
-        what: "As many processes as workers sleep 500 ms in a step, again and again; how late \
-               1,000 others are that are due every ms",
-        of: "ms",
-        full: 5_000,
-        quick: 1_000,
-        peers: BLOCKING,
-        metrics: &[
-            Metric::new("p99", "ms").to(&[Best(1.0)]),
-            Metric::new("max", "ms").to(&[Best(0.8)]),
+        "As W8, where processes are async functions";
+    A8 = "A8" async_command_ask, 1_000_000 / 50_000 "commands", ASYNC,
+        ["time" "ns" Of(Tokio, 0.5)],
+        "As W9ask, where processes are async functions";
+    A9 = "A9" async_call, 1_000_000 / 50_000 "calls", ASYNC,
+        ["time" "ns" Of(Tokio, 0.5)],
+        "As S1, where processes are async functions";
+    A10 = "A10" async_timer_churn, 1_000_000 / 50_000 "timers", ASYNC,
+        ["alone" "ns" Of(Tokio, 0.7); "crowded" "ns" Of(Tokio, 0.7)],
+        "As W14, where processes are async functions, and the timer is a sleep that is given up";
+    A10step = "A10step" async_timer_churn_step, 1_000_000 / 50_000 "timers", ASYNC,
+        ["alone" "ns" Of(Tokio, 0.7); "crowded" "ns" Of(Tokio, 0.7)],
+        "As A10, and the task gives way before it gives the sleep up";
+    A11 = "A11" async_timer_fire, 1_000_000 / 20_000 "processes", ASYNC,
+        ["cpu" "ns" Of(Tokio, 0.8)],
+        "As W15, where processes are async functions";
+    S1 = "S1" call, 1_000_000 / 50_000 "calls", SCHEDULERS,
+        ["time" "ns" Best(0.5)],
+        "A process asks another one in sequence, by its typed address";
+    S1out = "S1out" call_from_outside, 100_000 / 5_000 "calls", OUTSIDE,
+        ["time" "ns" Best(1.0)],
+        "The main thread asks a process in sequence, and waits for each answer";
+    S2 = "S2" spawn_monitored, 1_000_000 / 50_000 "processes", MONITORS,
+        ["time" "ns" Of(Erlang, 0.5)],
+        "A process spawns others, which end at once, and is told of each end";
+    S3 = "S3" restart, 500_000 / 20_000 "restarts", &[Ganger, Tokio, Ractor, Kameo, Erlang],
+        // tokio has no supervisor: its task is the lower bound of the cost.
+        ["time" "ns" Of(Ractor, 0.3), Of(Kameo, 0.3), Of(Erlang, 0.3)],
+        "A process fails in its first step, and another one is started, again and again";
+    S3in = "S3in" restart_in_place, 500_000 / 20_000 "restarts", &[Ganger, Kameo],
+        ["time" "ns" Best(0.3)],
+        "As S3, where each has the PID and the mailbox of the one before it";
+    S4 = "S4" broadcast, 1_000_000 / 50_000 "messages", MONITORS,
+        ["time" "ns" Best(0.5)],
+        "A process broadcasts numbers to a group of 1,000";
+    S4each = "S4each" broadcast_each, 1_000_000 / 50_000 "messages", ASYNC,
+        ["time" "ns" Best(1.0)],
+        "As S4, where a peer has a channel for each member";
+    S5 = "S5" pool, 1_000_000 / 50_000 "jobs", POOLS,
+        ["time" "ns" Best(0.7)],
+        "100 callers have jobs done, each after the one before, of which 4 are done at a time";
+    S5us = "S5us" pool_busy, 1_000_000 / 50_000 "jobs", POOLS,
+        ["time" "ns" Best(0.7)],
+        "As S5, where a job computes for 1 us";
+    Q2 = "Q2" send_blocking, 800_000 / 40_000 "messages", &[Ganger],
+        ["unlimited" "ns"; "limited" "ns" OursIn("unlimited", 2.0)],
+        "8 threads send numbers to a process without a limit, and to one that 1,024 messages \
+         fill, for which they wait";
+    X1 = "X1" far_round_trip, 10_000 / 500 "round trips", REMOTE,
+        [
+            "p50" "us" Of(Tcp, 1.5), Of(Erlang, 1.5); "p99" "us";
+            "p50, TLS" "us" OursIn("p50", 1.3); "p99, TLS" "us"; "p50, own sockets" "us";
+            "p99, own sockets" "us"
         ],
-    },
-    Spec {
-        id: Id::W12cpu,
-        name: "stuck_workers_cpu",
-        what: "As many processes as workers compute for 500 ms in a step, again and again; how \
-               late 1,000 others are that are due every ms",
-        of: "ms",
-        full: 5_000,
-        quick: 1_000,
-        peers: BLOCKING,
-        metrics: &[Metric::new("p99", "ms"), Metric::new("max", "ms")],
-    },
-    Spec {
-        id: Id::W13,
-        name: "fairness",
-        what: "100 processes work for 1 us and continue: most steps over fewest",
-        of: "ms",
-        full: 3_000,
-        quick: 500,
-        peers: SCHEDULERS,
-        metrics: &[Metric::new("ratio", "x").to(&[Best(1.05)])],
-    },
-    Spec {
-        id: Id::W13b,
-        name: "woken_beside_busy",
-        what: "7 processes compute 1 ms a step and continue; every 100 ms a step sends to 100 that \
-               wait: from the send to the receiver's step",
-        of: "rounds",
-        full: 30,
-        quick: 4,
-        peers: BLOCKING,
-        metrics: WOKEN_BESIDE,
-    },
-    Spec {
-        id: Id::W13b10,
-        name: "woken_beside_busy_10",
-        what: "As W13b, with steps of 10 us",
-        of: "rounds",
-        full: 30,
-        quick: 4,
-        peers: BLOCKING,
-        metrics: WOKEN_BESIDE,
-    },
-    Spec {
-        id: Id::W13c,
-        name: "woken_from_outside",
-        what: "7 processes compute 1 ms a step and continue; every 10 ms a thread that is no \
-               worker sends to one that waits: from the send to the receiver's step",
-        of: "samples",
-        full: 300,
-        quick: 40,
-        peers: BLOCKING,
-        metrics: WOKEN_FROM_OUTSIDE,
-    },
-    Spec {
-        id: Id::W13c10,
-        name: "woken_from_outside_10",
-        what: "As W13c, with steps of 10 us",
-        of: "samples",
-        full: 300,
-        quick: 40,
-        peers: BLOCKING,
-        metrics: WOKEN_FROM_OUTSIDE,
-    },
-    wake::BY_HERALD,
-    wake::BY_HERALD_10,
-    Spec {
-        id: Id::W14,
-        name: "timer_churn",
-        what: "A process sets a timer for 1 to 60 s and cancels it, again and again; alone, and \
-               beside 1,000,000 others that wait",
-        of: "timers",
-        full: 1_000_000,
-        quick: 50_000,
-        peers: TIMERS,
-        metrics: CHURN,
-    },
-    Spec {
-        id: Id::W14step,
-        name: "timer_churn_step",
-        what: "As W14, and the process continues before it cancels",
-        of: "timers",
-        full: 1_000_000,
-        quick: 50_000,
-        peers: TIMERS,
-        metrics: CHURN,
-    },
-    Spec {
-        id: Id::W15,
-        name: "timer_fire",
-        what: "Processes each wait for a timer of their own, all due within a second: processor \
-               time each, from the first that is due to the last, with the end of the process",
-        of: "processes",
-        full: 1_000_000,
-        quick: 20_000,
-        peers: TIMERS,
-        metrics: FIRE,
-    },
-    Spec {
-        id: Id::W15min,
-        name: "timer_fire_60",
-        what: "As W15, due within a minute",
-        of: "processes",
-        full: 1_000_000,
-        quick: 20_000,
-        peers: TIMERS,
-        metrics: FIRE,
-    },
-    Spec {
-        id: Id::W16,
-        name: "timer_lateness",
-        what: "1,000 processes each sleep 1 to 20 ms, again and again, on an idle machine: how \
-               late they run",
-        of: "ms",
-        full: 10_000,
-        quick: 1_000,
-        peers: TIMERS,
-        metrics: LATE,
-    },
-    Spec {
-        id: Id::W16b,
-        name: "timer_lateness_busy",
-        what: "As W16, beside 7 processes that compute 1 ms a step and continue",
-        of: "ms",
-        full: 10_000,
-        quick: 1_000,
-        peers: TIMERS_BESIDE,
-        metrics: LATE_BESIDE,
-    },
-    Spec {
-        id: Id::W16b10,
-        name: "timer_lateness_busy_10",
-        what: "As W16b, with steps of 10 us",
-        of: "ms",
-        full: 10_000,
-        quick: 1_000,
-        peers: TIMERS_BESIDE,
-        metrics: LATE_BESIDE_10,
-    },
-    Spec {
-        id: Id::W16stuck,
-        name: "timer_lateness_stuck",
-        what: "As W16, while as many processes as workers sleep 500 ms in a step, again and again",
-        of: "ms",
-        full: 10_000,
-        quick: 1_000,
-        peers: TIMERS_BESIDE,
-        metrics: LATE_STUCK,
-    },
-    Spec {
-        id: Id::W17,
-        name: "timers_idle",
-        what: "Timers that wait for an hour, one a process: bytes each beside those of processes \
-               without, and what they take for 5 s",
-        of: "processes",
-        full: 1_000_000,
-        quick: 20_000,
-        peers: TIMERS,
-        metrics: WAIT,
-    },
-    Spec {
-        id: Id::A1,
-        name: "async_spawn",
-        what: "As W1, where processes are async functions",
-        of: "processes",
-        full: 1_000_000,
-        quick: 50_000,
-        peers: ASYNC,
-        metrics: ASYNC_SPAWN,
-    },
-    Spec {
-        id: Id::A2a,
-        name: "async_yield_1",
-        what: "As W3a, where processes are async functions",
-        of: "steps",
-        full: 1_000_000,
-        quick: 50_000,
-        peers: ASYNC,
-        metrics: ASYNC_TIME,
-    },
-    Spec {
-        id: Id::A2b,
-        name: "async_yield_100",
-        what: "As W3b, where processes are async functions",
-        of: "steps",
-        full: 1_000_000,
-        quick: 50_000,
-        peers: ASYNC,
-        metrics: ASYNC_TIME,
-    },
-    Spec {
-        id: Id::A3,
-        name: "async_ping_pong",
-        what: "As W4, where processes are async functions",
-        of: "round trips",
-        full: 1_000_000,
-        quick: 20_000,
-        peers: ASYNC,
-        metrics: ASYNC_TIME,
-    },
-    Spec {
-        id: Id::A4,
-        name: "async_ping_pong_1000",
-        what: "As W4b, where processes are async functions",
-        of: "round trips",
-        full: 1_000_000,
-        quick: 50_000,
-        peers: ASYNC,
-        metrics: ASYNC_TIME,
-    },
-    Spec {
-        id: Id::A5,
-        name: "async_ring_100",
-        what: "As W5b, where processes are async functions",
-        of: "hops",
-        full: 1_000_000,
-        quick: 50_000,
-        peers: ASYNC,
-        metrics: ASYNC_TIME,
-    },
-    Spec {
-        id: Id::A6,
-        name: "async_fan_in",
-        what: "As W6, where processes are async functions",
-        of: "messages",
-        full: 1_000_000,
-        quick: 50_000,
-        peers: ASYNC,
-        metrics: ASYNC_TIME,
-    },
-    Spec {
-        id: Id::A7,
-        name: "async_memory_idle",
-        what: "As W8, where processes are async functions",
-        of: "processes",
-        full: 1_000_000,
-        quick: 20_000,
-        peers: ASYNC,
-        metrics: ASYNC_IDLE,
-    },
-    Spec {
-        id: Id::A8,
-        name: "async_command_ask",
-        what: "As W9ask, where processes are async functions",
-        of: "commands",
-        full: 1_000_000,
-        quick: 50_000,
-        peers: ASYNC,
-        metrics: ASYNC_TIME,
-    },
-    tasks::CALL,
-    tasks::TIMER_CHURN,
-    tasks::TIMER_CHURN_STEP,
-    tasks::TIMER_FIRE,
-    depend::CALL,
-    depend::CALL_FROM_OUTSIDE,
-    depend::SPAWN_MONITORED,
-    depend::RESTART,
-    depend::RESTART_IN_PLACE,
-    depend::BROADCAST,
-    depend::BROADCAST_EACH,
-    depend::POOL,
-    depend::POOL_BUSY,
-    depend::SEND_BLOCKING,
-    cluster::ROUND_TRIP,
-    cluster::SMALL,
-    cluster::LARGE,
-    cluster::PAIRS,
-    cluster::BROADCAST,
-    cluster::ONE_WAY,
-    cluster::STOPPED,
-    cluster::MONITORS,
-    cluster::ENDS,
-    cluster::BESIDE,
-    cluster::NAMES,
-    DEQUE,
-    MAILBOX,
-];
+        "64 bytes go to a process of another program and back; over TLS, and where the scheduler \
+         has sockets of its own, too";
+    X2 = "X2" far_stream, 1_000_000 / 20_000 "messages", REMOTE,
+        ["time" "ns" Of(Erlang, 0.2), Of(Tcp, 4.0)],
+        "A process sends messages of 64 bytes to a process of another program";
+    X3 = "X3" far_stream_large, 200_000 / 5_000 "messages", REMOTE,
+        ["time" "ns" Of(Erlang, 0.5), Of(Tcp, 4.0); "time, TLS" "ns" OursIn("time", 2.0)],
+        "As X2, with 1,024 bytes; over TLS, too";
+    X4 = "X4" far_streams, 1_000_000 / 20_000 "messages", REMOTE,
+        ["time" "ns" Of(Erlang, 0.2), Of(Tcp, 4.0)],
+        "As X2, with 100 pairs of processes at once";
+    X5 = "X5" far_broadcast, 1_000 / 20 "broadcasts", &[Ganger],
+        ["time" "us"; "frames" "frames" Just(1.0)],
+        "A process broadcasts 64 bytes to a group with 500 members at each of 2 other programs, \
+         until all have them; and the frames for each program";
+    X6 = "X6" far_one_way, 1_000_000 / 20_000 "messages", &[Ganger, Tcp],
+        ["p50" "us"; "p99" "us" Just(1000.0)],
+        "As X2, at half of the speed: from the send to the receiver's step";
+    X7 = "X7" far_stopped, 2_000 / 200 "ms", &[Ganger],
+        // The queue, the window, and a MiB.
+        ["rss" "MiB" Just(6.0)],
+        "A process sends 1,024 bytes to another program that is stopped, until all queues are \
+         full: how much memory that takes";
+    X8 = "X8" far_monitors, 100_000 / 2_000 "processes", &[Ganger, Erlang],
+        ["set up" "ms" Just(300.0); "all die" "ms" Just(300.0); "session ends" "ms" Just(300.0)],
+        "A process monitors processes of another program: until all monitors are there, from the \
+         order to end until the last notice, and after the end of the session";
+    X9 = "X9" far_crash, 1 / 1 "monitors", &[Ganger, Erlang],
+        // A node is taken for dead after 7 s.
+        ["crash" "ms" Just(400.0); "hang" "ms" Just(7500.0)],
+        "Another program is killed, or stops: until a monitor of its process says so";
+    X10 = "X10" beside_cluster, 1_000_000 / 20_000 "messages", &[Ganger],
+        [
+            "round trip, alone" "ns"; "round trip" "ns" OursIn("round trip, alone", 1.05);
+            "fan in, alone" "ns"; "fan in" "ns" OursIn("fan in, alone", 1.05);
+            "cpu" "ms/s" Just(1.0)
+        ],
+        "W4 and W6 in a scheduler by itself, and as a node; and the processor time of each of 3 \
+         idle nodes";
+    X16 = "X16" strong_name, 1_000 / 50 "names", &[Ganger],
+        ["round trip, p50" "us"; "p50" "us" OursIn("round trip, p50", 2.0); "p99" "us"],
+        "A process takes strong names, one after the other, of a registrar at another node, \
+         which writes each to its disk; beside a round trip";
+    // A run of queues measures further figures: how often thieves succeed, an owner's wall-clock time,
+    // and figures that repeat another. The report shows them; they do not count. The targets of
+    // `push+pop` are with light fences, which Linux has.
+    Deque = "deque" deque, 1 / 1 "repetitions", &[Ganger, CrossbeamDeque, St3],
+        [
+            "push+pop, depth 1" "ns" Of(CrossbeamDeque, 0.35), Of(St3, 0.45);
+            "push+pop, depth 8" "ns" Of(CrossbeamDeque, 0.35), Of(St3, 0.45);
+            "push+pop, depth 64" "ns" Of(CrossbeamDeque, 0.35), Of(St3, 0.45);
+            "push+pop, depth 256" "ns" Of(CrossbeamDeque, 0.35), Of(St3, 0.45);
+            "push+pop, depth 1024" "ns";
+            "steal 32 of 64, pushed by the same thread, an item" "ns"
+                Of(CrossbeamDeque, 0.15), Of(St3, 1.1);
+            "steal 32 of 64, pushed by another core, an item" "ns"
+                Of(CrossbeamDeque, 0.15), Of(St3, 1.1);
+            "steal from an empty deque" "ns"; "owner, depth 8, 1 thief stealing: CPU ns" "ns";
+            "owner, depth 8, 3 thieves stealing: CPU ns" "ns";
+            "owner, depth 8, 1 thief looking: CPU ns" "ns";
+            "owner, depth 8, 3 thieves looking: CPU ns" "ns";
+            "owner, depth 64, 1 thief stealing: CPU ns" "ns";
+            "owner, depth 64, 3 thieves stealing: CPU ns" "ns";
+            "owner, depth 64, 1 thief looking: CPU ns" "ns";
+            "owner, depth 64, 3 thieves looking: CPU ns" "ns";
+            "tree of tasks that do nothing: ms" "ms";
+            "tree of tasks of 6 multiplications: ms" "ms"; "fib, a task a call: ms" "ms"
+        ],
+        "Work-stealing deques: push and pop, steal, an owner with thieves, trees of 2^21-1 tasks \
+         and fib(32) on two workers; quick 2^13-1 and fib(18)";
+    // A `Queue` with a message is a node on the heap: 16 or 64 bytes, and its share of a slab's header.
+    Mailbox = "mailbox" mailbox, 1 / 1 "repetitions",
+        &[Ganger, Std, CrossbeamChannel, Flume, Kanal, Tokio, AsyncChannel, ConcurrentQueue,
+            CrossbeamQueue],
+        [
+            "heap, u64: bytes with one message" "bytes";
+            "heap, u64 (Queue): bytes with one message" "bytes" Just(16.8);
+            "heap, u64: allocations in a million messages" "" Just(0.0);
+            "one thread, bursts of 100, u64" "ns" Best(0.7);
+            "take 64 that wait, an item, u64" "ns";
+            "take 64 that wait, an item, u64 (drain)" "ns"
+                BestIn("take 64 that wait, an item, u64", 0.4);
+            "2 producers, polling, u64" "ns" Best(0.8); "4 producers, polling, u64" "ns" Best(0.8);
+            "2 producers, groups of 16, u64: producers' CPU ns" "ns"
+                OursIn("2 producers, groups of 16, u64 (one by one): producers' CPU ns", 0.33);
+            "2 producers, groups of 16, u64 (one by one): producers' CPU ns" "ns";
+            "1 producer, blocking, u64" "ns"; "heap, 48 bytes: bytes with one message" "bytes";
+            "heap, 48 bytes (Queue): bytes with one message" "bytes" Just(67.2);
+            "heap, 48 bytes: allocations in a million messages" "" Just(0.0);
+            "one thread, bursts of 100, 48 bytes" "ns" Best(0.7);
+            "take 64 that wait, an item, 48 bytes" "ns";
+            "take 64 that wait, an item, 48 bytes (drain)" "ns"
+                BestIn("take 64 that wait, an item, 48 bytes", 0.4);
+            "2 producers, polling, 48 bytes" "ns" Best(0.8);
+            "4 producers, polling, 48 bytes" "ns" Best(0.8);
+            "2 producers, groups of 16, 48 bytes: producers' CPU ns" "ns"
+                OursIn("2 producers, groups of 16, 48 bytes (one by one): producers' CPU ns", 0.33);
+            "2 producers, groups of 16, 48 bytes (one by one): producers' CPU ns" "ns";
+            "1 producer, blocking, 48 bytes" "ns";
+            "bounded 16, 1 producer, strings" "ns" Best(1.0);
+            "bounded 16, 2 producers, strings" "ns" Best(1.0);
+            "bounded 16, 8 producers, strings" "ns" Best(1.0);
+            "bounded 1024, 1 producer, strings" "ns" Best(1.0);
+            "bounded 1024, 2 producers, strings" "ns" Best(1.0);
+            "bounded 1024, 8 producers, strings" "ns" Best(1.0);
+            "bounded 16384, 1 producer, strings" "ns" Best(1.0);
+            "bounded 16384, 2 producers, strings" "ns" Best(1.0);
+            "bounded 16384, 8 producers, strings" "ns" Best(1.0)
+        ],
+        "Queues from many threads to one: what is on the heap, one thread, taking what waits, \
+         several producers, many items at once, a consumer that sleeps";
+}

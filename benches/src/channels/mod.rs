@@ -2,7 +2,7 @@
 //! the trait. Ganger's channel is used by tasks of Ganger, all others by tasks of tokio, both with
 //! two workers. All figures are wall-clock times.
 //!
-//! The program is `cargo bench -p ganger-benches --bench channel_peers`.
+//! The program is `cargo bench -p ganger-benches --bench peers`.
 
 mod go;
 mod peers;

@@ -1,25 +1,11 @@
-//! A workload that several queues run in turn, and the table of its results.
-//!
-//! ```text
-//! contest    takes turns (this file)
-//! table      what is printed
-//! group      workloads by name
-//! platform   what the figures are of
-//! cpu        pinning, and the clock of a thread
-//! ```
+//! A workload that several queues run in turn, and the lines of its results.
 
 pub(crate) mod cpu;
-mod group;
-mod platform;
-mod table;
 
-pub use group::UnknownGroup;
-pub(crate) use group::find;
-pub(crate) use platform::{cpu_model, now, rustc, system};
-pub use platform::{platform, version};
-pub use table::Table;
-
+use crate::driver::stats::{Summary, ratio};
+use crate::driver::text::{figure, times};
 use std::fmt;
+use std::fmt::Write;
 use std::hint::black_box;
 use std::time::Duration;
 
@@ -150,6 +136,38 @@ impl fmt::Debug for Contest {
     }
 }
 
+/// The head of a table whose lines are those of [`lines`].
+pub const HEAD: &str =
+    "| workload, unit | who | minimum | median | Ganger's / its |\n|---|---|---|---|---|";
+
+/// Returns a line of a Markdown table for each figure: its minimum and median, and the median of
+/// Ganger's figure divided by it in the same repetition.
+#[must_use]
+pub fn lines(outcome: &Outcome) -> String {
+    let mut text = String::new();
+    for (nth, unit) in outcome.metrics.iter().enumerate() {
+        let values = |row: &Row| -> Vec<_> {
+            let values = row.samples[nth].iter();
+            values.map(|&x| Some(x).filter(|x| x.is_finite())).collect()
+        };
+        for row in &outcome.rows {
+            let theirs = values(row);
+            let Some(Summary { min, median, .. }) = Summary::of(&theirs) else {
+                continue;
+            };
+            let ratio = ratio(&theirs, &values(&outcome.rows[0]));
+            let ratio = ratio.map_or_else(|| "–".to_owned(), |it| times(1.0 / it));
+            let (who, min, median) = (row.name, figure(min), figure(median));
+            let _ = writeln!(
+                text,
+                "| {}, {unit} | {who} | {min} | {median} | {ratio} |",
+                outcome.name
+            );
+        }
+    }
+    text
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -175,5 +193,27 @@ mod tests {
         assert_eq!(*turns.borrow(), [NAMES; 3].concat());
         let samples: Vec<_> = outcome.rows.iter().map(|row| &row.samples[0][..]).collect();
         assert_eq!(samples, [[4.0, 7.0], [5.0, 8.0], [6.0, 9.0]]);
+    }
+
+    #[test]
+    fn a_line_has_minimum_median_and_ratio() {
+        let row = |name, samples: [f64; 3]| Row {
+            name,
+            samples: vec![samples.to_vec()],
+        };
+        let outcome = Outcome {
+            name: "walk".to_owned(),
+            metrics: &["ns"],
+            rows: vec![
+                row("a", [2.0, 3.0, 10.0]),
+                // The pairs: 2/4, 3/12 and 10/100.
+                row("b", [4.0, 12.0, 100.0]),
+                row("c", [f64::NAN; 3]),
+            ],
+        };
+        assert_eq!(
+            lines(&outcome),
+            "| walk, ns | a | 2.00 | 3.00 | 1.00 × |\n| walk, ns | b | 4.00 | 12.0 | 0.25 × |\n"
+        );
     }
 }

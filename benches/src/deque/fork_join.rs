@@ -5,8 +5,7 @@
 //! and tries again. It counts its tasks, and reports the count to the other worker only when it
 //! runs out. So while there is work, only the deque costs anything.
 
-use super::contest::Workload;
-use super::traits::{Deque, Stealer};
+use super::{Deque, Stealer, Workload};
 use crate::contest::{Run, cpu};
 use std::hint;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -22,7 +21,7 @@ const ROOM: usize = 1_024;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A kind of task.
-pub trait Job: Copy + Send + Sync + 'static {
+pub(super) trait Job: Copy + Send + Sync + 'static {
     /// Its name in the tables, without its size.
     fn name(&self) -> String;
 
@@ -42,7 +41,7 @@ pub trait Job: Copy + Send + Sync + 'static {
 
 /// A binary tree, all of whose nodes do the same work. A task is the height of its node.
 #[derive(Clone, Copy, Debug)]
-pub struct Tree {
+pub(super) struct Tree {
     height: u32,
     work: u32,
     /// 0, which the compiler does not know.
@@ -51,16 +50,16 @@ pub struct Tree {
 
 /// The Fibonacci number of the task, by calls.
 #[derive(Clone, Copy, Debug)]
-pub struct Fib(
+pub(super) struct Fib(
     /// Which number.
-    pub u32,
+    pub(super) u32,
 );
 
 /// The time until all tasks are done.
 #[derive(Clone, Copy, Debug)]
-pub struct ForkJoin<J>(
+pub(super) struct ForkJoin<J>(
     /// The tasks.
-    pub J,
+    pub(super) J,
 );
 
 impl Job for Tree {
@@ -102,7 +101,7 @@ impl Tree {
     /// Creates a tree whose leaves have the height 0. The work is a chain of multiplications, each
     /// of which needs the result of the multiplication before: 1.5 to 2 nanoseconds each.
     #[must_use]
-    pub fn new(height: u32, work: u32) -> Self {
+    pub(super) fn new(height: u32, work: u32) -> Self {
         let zero = hint::black_box(0);
         Self { height, work, zero }
     }

@@ -8,9 +8,8 @@
 //! the minimum over many figures is wrong. So a run in which an owner or a thief had to wait is
 //! repeated, and after a few attempts it has no figures.
 
-use super::contest::Workload;
-use super::push_pop::{cycle, pushed};
-use super::traits::{Deque, Stealer};
+use super::solo::{cycle, pushed};
+use super::{Deque, Stealer, Workload};
 use crate::contest::{
     Run,
     cpu::{self, Clocks},
@@ -32,7 +31,7 @@ const ATTEMPTS: usize = 5;
 
 /// The endless work of the thieves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Prowl {
+pub(super) enum Prowl {
     /// Take the oldest item of the owner.
     Steal,
     /// Look whether the owner has any, and take nothing.
@@ -43,15 +42,15 @@ pub enum Prowl {
 
 /// The owner's time for a push and a pop.
 #[derive(Clone, Copy, Debug)]
-pub struct Owner {
+pub(super) struct Owner {
     /// How many items are in the deque at most.
-    pub depth: u64,
+    pub(super) depth: u64,
     /// How many thieves.
-    pub thieves: usize,
+    pub(super) thieves: usize,
     /// What they do.
-    pub prowl: Prowl,
+    pub(super) prowl: Prowl,
     /// How long the owner is measured alone, and then with the thieves.
-    pub time: Duration,
+    pub(super) time: Duration,
 }
 
 impl Workload for Owner {

@@ -1,8 +1,7 @@
 //! A thief that takes 32 of 64 items. Many victims are filled, and then all are stolen from. Only
 //! the stealing is measured, with a single pair of clock readings for all of them.
 
-use super::contest::Workload;
-use super::traits::{BATCH, Deque, Stealer};
+use super::{BATCH, Deque, Stealer, Workload};
 use crate::contest::{Run, cpu, nanoseconds};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
@@ -16,7 +15,7 @@ const ITEMS: u64 = 2 * BATCH as u64;
 
 /// The thread that fills the victims.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Filled {
+pub(super) enum Filled {
     /// The thread that will steal.
     Here,
     /// A thread on another core.
@@ -25,13 +24,13 @@ pub enum Filled {
 
 /// The time for each stolen item.
 #[derive(Clone, Copy, Debug)]
-pub struct StealHalf {
+pub(super) struct StealHalf {
     /// The thread that fills the victims.
-    pub filled: Filled,
+    pub(super) filled: Filled,
     /// Whether the victims are made ready for thieves.
-    pub exposed: bool,
+    pub(super) exposed: bool,
     /// How many times all victims are filled and stolen from.
-    pub rounds: u64,
+    pub(super) rounds: u64,
 }
 
 impl Workload for StealHalf {

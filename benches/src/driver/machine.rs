@@ -2,7 +2,6 @@
 
 use super::lines::Machine;
 use super::outputs::root;
-use crate::contest::{cpu_model, now, rustc, system, version};
 use crate::whole::catalog::{Kind, Peer};
 use std::fs;
 use std::process::Command;
@@ -12,7 +11,7 @@ use std::process::Command;
 pub fn machine(quick: bool, command: String, others: Vec<(String, String)>) -> Machine {
     let rust = Peer::ALL.iter().filter(|peer| peer.kind() == Kind::Rust);
     let versions = rust.filter_map(|&peer| {
-        let found = version(package(peer)?);
+        let found = version(package(peer)?).unwrap_or("?");
         Some((peer.to_string(), found.to_owned()))
     });
     Machine {
@@ -24,7 +23,8 @@ pub fn machine(quick: bool, command: String, others: Vec<(String, String)>) -> M
         versions: versions.chain(others).collect(),
         allocator: allocator().to_owned(),
         commit: commit().unwrap_or_else(|| "?".to_owned()),
-        date: now(),
+        date: said(Command::new("date").args(["-u", "+%F %H:%M"]))
+            .unwrap_or_else(|| "?".to_owned()),
         command,
         quick,
         interrupted: false,
@@ -63,13 +63,49 @@ fn commit() -> Option<String> {
 }
 
 fn git(args: &[&str]) -> Option<String> {
-    let output = Command::new("git")
-        .args(args)
-        .current_dir(root())
-        .output()
-        .ok()?;
+    said(Command::new("git").args(args).current_dir(root()))
+}
+
+/// Returns the output of a command that succeeds.
+fn said(command: &mut Command) -> Option<String> {
+    let output = command.output().ok()?;
     let text = String::from_utf8(output.stdout).ok()?;
     output.status.success().then(|| text.trim().to_owned())
+}
+
+/// The model of the processor, where the system says it.
+fn cpu_model() -> Option<String> {
+    let info = fs::read_to_string("/proc/cpuinfo").ok()?;
+    let model = info.lines().find(|line| line.starts_with("model name"))?;
+    let (_, model) = model.split_once(':')?;
+    Some(model.trim().to_owned())
+}
+
+/// The system and its version.
+fn system() -> String {
+    match fs::read_to_string("/proc/sys/kernel/osrelease") {
+        Ok(release) => format!("Linux {}", release.trim()),
+        Err(_) => std::env::consts::OS.to_owned(),
+    }
+}
+
+/// Returns the compiler that cargo finds, and so builds with.
+fn rustc() -> Option<String> {
+    let version = said(Command::new("rustc").arg("--version"))?;
+    let mut words = version.split_whitespace();
+    Some(format!("{} {}", words.next()?, words.next()?))
+}
+
+/// Returns the version of a package in the lock file with which this program was built.
+fn version(package: &str) -> Option<&'static str> {
+    let name = format!("name = \"{package}\"");
+    let mut lines = include_str!("../../../Cargo.lock")
+        .lines()
+        .skip_while(|line| *line != name);
+    lines
+        .nth(1)?
+        .strip_prefix("version = \"")?
+        .strip_suffix('"')
 }
 
 #[cfg(test)]

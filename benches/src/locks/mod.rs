@@ -2,7 +2,7 @@
 //! trait. Ganger's locks are used by tasks of Ganger, tokio's by tasks of tokio, both with two
 //! workers. All figures are wall-clock times.
 //!
-//! The program is `cargo bench -p ganger-benches --bench lock_peers`.
+//! The program is `cargo bench -p ganger-benches --bench peers`.
 
 mod go;
 mod peers;

@@ -10,14 +10,14 @@ use std::sync::Barrier;
 use std::thread;
 
 /// The time of a string, from the first send to the last receive.
-#[derive(Clone, Copy, Debug)]
-pub struct Bounded {
+#[derive(Clone, Copy)]
+pub(super) struct Bounded {
     /// How many strings a channel has room for.
-    pub capacity: usize,
+    pub(super) capacity: usize,
     /// How many threads send.
-    pub producers: usize,
+    pub(super) producers: usize,
     /// How many strings each sends.
-    pub each: usize,
+    pub(super) each: usize,
 }
 
 /// The consumer's side of a bounded channel of strings.
@@ -60,8 +60,7 @@ channel!(flume, "flume");
 
 impl Bounded {
     /// Returns the contest of the channels that can be bounded, and whose producers can sleep.
-    #[must_use]
-    pub fn contest(self) -> Contest {
+    pub(super) fn contest(self) -> Contest {
         let entrants = vec![
             self.entrant::<ganger_mpsc::Receiver<String>>(),
             self.entrant::<crossbeam_channel::Receiver<String>>(),

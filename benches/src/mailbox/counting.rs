@@ -13,11 +13,11 @@ pub struct Counting<A>(
 
 /// The allocations of a thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
+pub(super) struct Counts {
     /// The number of requests for memory, including requests for more in place of a block.
-    pub allocations: u64,
+    pub(super) allocations: u64,
     /// The allocated bytes, less the freed bytes.
-    pub bytes: i64,
+    pub(super) bytes: i64,
 }
 
 thread_local! {
@@ -29,7 +29,7 @@ thread_local! {
 ///
 /// # Panics
 /// When [`Counting`] is not the program's allocator.
-pub fn counted<R>(f: impl FnOnce() -> R) -> (R, Counts) {
+pub(super) fn counted<R>(f: impl FnOnce() -> R) -> (R, Counts) {
     assert_eq!(
         count(|| drop(std::hint::black_box(Box::new(0_u8))))
             .1

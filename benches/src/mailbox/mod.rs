@@ -1,44 +1,281 @@
 //! Queues from many threads to a single thread, side by side: a trait, an implementation for each,
-//! and workloads that are generic over the trait and over the message.
-//!
-//! ```text
-//! traits, payload           what a workload may ask of a queue, and what it sends
-//! ganger, peers             the queues
-//! one_thread, drain,        a workload each
-//!   push_all, blocking, heap
-//! bounded                   another one, with channels of its own
-//! producers                 a workload, and the threads of those that have several
-//! counting                  an allocator that counts
-//! contest, group            the queues that take part, and the workloads
-//! ```
-//!
-//! The program is `cargo bench -p ganger-benches --bench mpsc_peers`.
+//! and workloads that are generic over the trait and over the message, for the row `mailbox` of
+//! `cargo xtask bench`.
 
-mod blocking;
 mod bounded;
-mod contest;
 mod counting;
-mod drain;
-mod ganger;
-mod group;
-mod heap;
-mod one_thread;
-mod payload;
 mod peers;
 mod producers;
-mod push_all;
-mod traits;
+mod solo;
 
-pub use blocking::Blocking;
-pub use bounded::Bounded;
-pub use contest::{MAILBOXES, Workload, contest};
-pub use counting::{Counting, Counts, counted};
-pub use drain::Drain;
-pub use ganger::{Ganger, Queued};
-pub use group::Group;
-pub use heap::Heap;
-pub use one_thread::OneThread;
-pub use payload::Payload;
-pub use producers::Producers;
-pub use push_all::PushAll;
-pub use traits::{Drains, Mailbox, Waits};
+pub use counting::Counting;
+
+use crate::contest::{Contest, Run};
+use bounded::Bounded;
+use ganger_mpsc::Batch;
+use peers::{AsyncChannel, Concurrent, Crossbeam, Flume, Ganger, Kanal, Queued, Seg, Std, Tokio};
+use producers::{Blocking, Producers, PushAll};
+use solo::{Drain, Heap, OneThread};
+
+/// The consumer's side of an unbounded queue of `P`.
+trait Mailbox<P>: Sized + 'static {
+    /// Its name in the tables: the name of its package.
+    const NAME: &'static str;
+
+    /// The producers' side.
+    type Sender: Clone + Send + 'static;
+
+    /// An empty queue.
+    fn channel() -> (Self::Sender, Self);
+
+    /// Adds an item as the newest.
+    ///
+    /// # Panics
+    /// When the consumer is gone.
+    fn send(sender: &Self::Sender, item: P);
+
+    /// Takes the oldest item, if any.
+    fn try_recv(&mut self) -> Option<P>;
+
+    /// Frees the calling thread's cached memory of dropped queues, if the queue has such a cache.
+    fn forget() {}
+}
+
+/// A queue whose consumer can sleep.
+trait Waits<P>: Mailbox<P> {
+    /// Takes the oldest item, and sleeps until an item comes; `None` if the queue is empty and all
+    /// producers are gone.
+    fn recv(&mut self) -> Option<P>;
+}
+
+/// A queue that gives all its items at once.
+trait Drains<P>: Mailbox<P> {
+    /// Takes everything.
+    fn drain(&mut self) -> Batch<P>;
+}
+
+/// A message that carries a number.
+trait Payload: Copy + Send + 'static {
+    /// Its name in the tables.
+    const NAME: &'static str;
+
+    /// Returns a message with a number.
+    fn of(number: u64) -> Self;
+
+    /// Returns a value to which every word contributes, so that no queue is spared copying all
+    /// words: the number times [`Payload::WORDS`].
+    fn weight(self) -> u64;
+
+    /// The number of words.
+    const WORDS: u64;
+}
+
+impl Payload for u64 {
+    const NAME: &'static str = "u64";
+    const WORDS: u64 = 1;
+
+    #[inline]
+    fn of(number: u64) -> Self {
+        number
+    }
+
+    #[inline]
+    fn weight(self) -> u64 {
+        self
+    }
+}
+
+impl Payload for [u64; 6] {
+    const NAME: &'static str = "48 bytes";
+    const WORDS: u64 = 6;
+
+    #[inline]
+    fn of(number: u64) -> Self {
+        [number; 6]
+    }
+
+    #[inline]
+    fn weight(self) -> u64 {
+        self.iter().sum()
+    }
+}
+
+/// Returns the weight of a message for each number from 1 to `last`.
+fn weight_to<P: Payload>(last: u64) -> u64 {
+    P::WORDS * (last * (last + 1) / 2)
+}
+
+/// The queues of every contest; Ganger's is the first.
+pub(crate) const MAILBOXES: [&str; 9] = [
+    name::<Ganger<u64>>(),
+    name::<Std<u64>>(),
+    name::<Crossbeam<u64>>(),
+    name::<Flume<u64>>(),
+    name::<Kanal<u64>>(),
+    name::<Tokio<u64>>(),
+    name::<AsyncChannel<u64>>(),
+    name::<Concurrent<u64>>(),
+    name::<Seg<u64>>(),
+];
+
+/// A workload of queues.
+trait Workload<P: Payload> {
+    /// Its name in the tables, with its size, without the payload.
+    fn name(&self) -> String;
+
+    /// Returns its metrics, with units. Of every figure, less is better.
+    fn metrics(&self) -> &'static [&'static str];
+
+    /// Does the unmeasured part.
+    fn prepare<M: Mailbox<P>>(&self) -> Run;
+}
+
+/// The workload with all queues.
+fn contest<P: Payload>(workload: &impl Workload<P>) -> Contest {
+    let runs = [
+        workload.prepare::<Ganger<P>>(),
+        workload.prepare::<Std<P>>(),
+        workload.prepare::<Crossbeam<P>>(),
+        workload.prepare::<Flume<P>>(),
+        workload.prepare::<Kanal<P>>(),
+        workload.prepare::<Tokio<P>>(),
+        workload.prepare::<AsyncChannel<P>>(),
+        workload.prepare::<Concurrent<P>>(),
+        workload.prepare::<Seg<P>>(),
+    ];
+    let entrants = MAILBOXES.into_iter().zip(runs).collect();
+    Contest::new(title::<P>(&workload.name()), workload.metrics(), entrants)
+}
+
+/// Returns the name in the tables of a workload with such payloads.
+fn title<P: Payload>(workload: &str) -> String {
+    format!("{workload}, {}", P::NAME)
+}
+
+const fn name<M: Mailbox<u64>>() -> &'static str {
+    M::NAME
+}
+
+/// Returns the workloads with all queues, ready to run. `quick` makes them small: enough to see that
+/// they work, too little to say how fast.
+pub(crate) fn contests(quick: bool) -> Vec<Contest> {
+    let scale = if quick { 1 } else { 100 };
+    let mut contests = heap();
+    // Both payloads of a workload follow each other.
+    for (few, many) in contests_of::<u64>(scale)
+        .into_iter()
+        .zip(contests_of::<[u64; 6]>(scale))
+    {
+        contests.extend(few);
+        contests.extend(many);
+    }
+    contests.extend(bounded(if quick { 4_000 } else { 400_000 }));
+    contests
+}
+
+/// Memory, and allocations: counts are the same for any number of rounds.
+fn heap() -> Vec<Contest> {
+    fn of<P: Payload>() -> Contest {
+        let heap = Heap {
+            burst: 100,
+            rounds: 100,
+        };
+        contest::<P>(&heap).and("ganger-mpsc, Queue", heap.of_queue::<P>())
+    }
+    vec![of::<u64>(), of::<[u64; 6]>()]
+}
+
+/// Returns the contests of each workload with a payload.
+fn contests_of<P: Payload>(scale: u64) -> [Vec<Contest>; 5] {
+    let one_thread = OneThread {
+        burst: 100,
+        rounds: 50 * scale,
+    };
+    let producers = |producers| {
+        let each = 4_000 * scale / producers as u64;
+        let workload = Producers { producers, each };
+        contest::<P>(&workload).and("ganger-mpsc, drain", workload.draining::<P, Ganger<P>>())
+    };
+    let (two, each) = (2, 1_600 * scale);
+    [
+        vec![contest::<P>(&one_thread).and(
+            "ganger-mpsc, Queue",
+            Workload::<P>::prepare::<Queued<P>>(&one_thread),
+        )],
+        vec![drain::<P>(4 * scale)],
+        vec![producers(2), producers(4)],
+        vec![
+            PushAll(Producers {
+                producers: two,
+                each,
+            })
+            .contest::<P>(),
+        ],
+        vec![
+            Blocking {
+                messages: 1_500 * scale,
+            }
+            .contest::<P>(),
+        ],
+    ]
+}
+
+/// As many strings through channels of every size.
+fn bounded(strings: usize) -> Vec<Contest> {
+    let sizes = [16, 1_024, 16_384].map(|capacity| {
+        [1, 2, 8].map(|producers| Bounded {
+            capacity,
+            producers,
+            each: strings / producers,
+        })
+    });
+    sizes.into_iter().flatten().map(Bounded::contest).collect()
+}
+
+/// Ganger's own way is to drain; it can receive as its peers do, too.
+fn drain<P: Payload>(rounds: u64) -> Contest {
+    let workload = Drain { rounds };
+    contest::<P>(&workload)
+        .and("ganger-mpsc, drain", workload.at_once::<P, Ganger<P>>())
+        .and("ganger-mpsc, drain alone", workload.alone::<P, Ganger<P>>())
+        .and("Queue, drain", workload.at_once::<P, Queued<P>>())
+        .and("Queue, drain alone", workload.alone::<P, Queued<P>>())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_workload_works_with_every_queue() {
+        for contest in contests(true) {
+            let outcome = contest.run(1);
+            for row in &outcome.rows {
+                let name = format!("{}, {}", outcome.name, row.name);
+                assert_eq!(row.samples.len(), outcome.metrics.len(), "{name}");
+                for (metric, samples) in outcome.metrics.iter().zip(&row.samples) {
+                    let may_be_zero = metric.ends_with("million messages");
+                    let is_sound = |&x: &f64| x.is_finite() && (x > 0.0 || may_be_zero && x == 0.0);
+                    assert!(
+                        samples.iter().all(is_sound),
+                        "{name}, {metric}: {samples:?}"
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn in_steady_state_ganger_does_not_allocate_and_others_do() {
+        for contest in heap() {
+            let outcome = contest.run(1);
+            let steady = |name: &str| {
+                let row = outcome.rows.iter().find(|row| row.name == name);
+                *row.unwrap().samples.last().unwrap().last().unwrap()
+            };
+            assert!(steady("ganger-mpsc") < 1e-9);
+            assert!(steady("ganger-mpsc, Queue") < 1e-9);
+            assert!(steady("std") > 1e4, "one for 31 messages");
+        }
+    }
+}

@@ -1,201 +1,154 @@
-//! The peers of ganger-mpsc.
+//! The queues.
 
-use super::payload::Payload;
-use super::traits::{Mailbox, Waits};
+use super::{Drains, Mailbox, Payload, Waits};
 use concurrent_queue::ConcurrentQueue;
 use crossbeam_queue::SegQueue;
+use ganger_mpsc::{Batch, Queue, node_cache};
 use std::sync::Arc;
 
-const GONE: &str = "the consumer is gone";
+/// A queue: its package, both sides, and its functions; `wait` where the consumer can sleep.
+macro_rules! mailbox {
+    ($(#[$doc:meta])* $name:ident, $package:literal, $sender:ty, $receiver:ty, $open:expr;
+        send($to:ident, $item:ident) $send:expr; take($it:ident) $take:expr; $(wait $wait:expr;)?
+        $(forget $forget:expr;)?) => {
+        $(#[$doc])*
+        pub(super) type $name<P> = $receiver;
 
-/// The standard library's channel.
-pub(super) type Std<P> = std::sync::mpsc::Receiver<P>;
+        impl<P: Payload> Mailbox<P> for $receiver {
+            const NAME: &'static str = $package;
+            type Sender = $sender;
 
-/// crossbeam's channel, which is also for many consumers.
-pub(super) type Crossbeam<P> = crossbeam_channel::Receiver<P>;
+            fn channel() -> (Self::Sender, Self) {
+                $open
+            }
 
-/// flume's channel, also for many consumers.
-pub(super) type Flume<P> = flume::Receiver<P>;
+            #[inline]
+            fn send($to: &Self::Sender, $item: P) {
+                assert!($send, "the consumer is gone");
+            }
 
-/// kanal's channel, also for many consumers.
-pub(super) type Kanal<P> = kanal::Receiver<P>;
+            #[inline]
+            fn try_recv(&mut self) -> Option<P> {
+                let $it = self;
+                $take
+            }
 
-/// tokio's channel, for which no runtime is needed.
-pub(super) type Tokio<P> = tokio::sync::mpsc::UnboundedReceiver<P>;
+            $(fn forget() {
+                $forget
+            })?
+        }
 
-/// async-channel, also for many consumers.
-pub(super) type AsyncChannel<P> = async_channel::Receiver<P>;
-
-/// A queue for many consumers, none of which can sleep.
-pub(super) type Concurrent<P> = Arc<ConcurrentQueue<P>>;
-
-/// crossbeam's queue for many consumers, none of which can sleep.
-pub(super) type Seg<P> = Arc<SegQueue<P>>;
-
-impl<P: Payload> Mailbox<P> for Std<P> {
-    const NAME: &'static str = "std";
-    type Sender = std::sync::mpsc::Sender<P>;
-
-    fn channel() -> (Self::Sender, Self) {
-        std::sync::mpsc::channel()
-    }
-
-    #[inline]
-    fn send(sender: &Self::Sender, item: P) {
-        assert!(sender.send(item).is_ok(), "{GONE}");
-    }
-
-    #[inline]
-    fn try_recv(&mut self) -> Option<P> {
-        Std::try_recv(self).ok()
-    }
+        $(impl<P: Payload> Waits<P> for $receiver {
+            #[inline]
+            fn recv(&mut self) -> Option<P> {
+                let $it = self;
+                $wait
+            }
+        })?
+    };
 }
 
-impl<P: Payload> Waits<P> for Std<P> {
-    #[inline]
-    fn recv(&mut self) -> Option<P> {
-        Std::recv(self).ok()
-    }
+mailbox! {
+    Ganger, "ganger-mpsc", ganger_mpsc::Sender<P>, ganger_mpsc::Receiver<P>, ganger_mpsc::channel();
+    send(to, item) to.send(item).is_ok();
+    take(it) ganger_mpsc::Receiver::try_recv(it).ok();
+    wait ganger_mpsc::Receiver::recv(it).ok();
+    forget node_cache::clear();
 }
 
-impl<P: Payload> Mailbox<P> for Crossbeam<P> {
-    const NAME: &'static str = "crossbeam-channel";
-    type Sender = crossbeam_channel::Sender<P>;
-
-    fn channel() -> (Self::Sender, Self) {
-        crossbeam_channel::unbounded()
-    }
-
-    #[inline]
-    fn send(sender: &Self::Sender, item: P) {
-        assert!(sender.send(item).is_ok(), "{GONE}");
-    }
-
-    #[inline]
-    fn try_recv(&mut self) -> Option<P> {
-        Crossbeam::try_recv(self).ok()
-    }
+mailbox! {
+    Std, "std", std::sync::mpsc::Sender<P>, std::sync::mpsc::Receiver<P>, std::sync::mpsc::channel();
+    send(to, item) to.send(item).is_ok();
+    take(it) std::sync::mpsc::Receiver::try_recv(it).ok();
+    wait std::sync::mpsc::Receiver::recv(it).ok();
 }
 
-impl<P: Payload> Waits<P> for Crossbeam<P> {
-    #[inline]
-    fn recv(&mut self) -> Option<P> {
-        Crossbeam::recv(self).ok()
-    }
+mailbox! {
+    /// For many consumers, as all that follow but tokio's.
+    Crossbeam, "crossbeam-channel", crossbeam_channel::Sender<P>, crossbeam_channel::Receiver<P>,
+        crossbeam_channel::unbounded();
+    send(to, item) to.send(item).is_ok();
+    take(it) crossbeam_channel::Receiver::try_recv(it).ok();
+    wait crossbeam_channel::Receiver::recv(it).ok();
 }
 
-impl<P: Payload> Mailbox<P> for Flume<P> {
-    const NAME: &'static str = "flume";
-    type Sender = flume::Sender<P>;
-
-    fn channel() -> (Self::Sender, Self) {
-        flume::unbounded()
-    }
-
-    #[inline]
-    fn send(sender: &Self::Sender, item: P) {
-        assert!(sender.send(item).is_ok(), "{GONE}");
-    }
-
-    #[inline]
-    fn try_recv(&mut self) -> Option<P> {
-        Flume::try_recv(self).ok()
-    }
+mailbox! {
+    Flume, "flume", flume::Sender<P>, flume::Receiver<P>, flume::unbounded();
+    send(to, item) to.send(item).is_ok();
+    take(it) flume::Receiver::try_recv(it).ok();
+    wait flume::Receiver::recv(it).ok();
 }
 
-impl<P: Payload> Waits<P> for Flume<P> {
-    #[inline]
-    fn recv(&mut self) -> Option<P> {
-        Flume::recv(self).ok()
-    }
+mailbox! {
+    Kanal, "kanal", kanal::Sender<P>, kanal::Receiver<P>, kanal::unbounded();
+    send(to, item) to.send(item).is_ok();
+    take(it) kanal::Receiver::try_recv(it).ok().flatten();
+    wait kanal::Receiver::recv(it).ok();
 }
 
-impl<P: Payload> Mailbox<P> for Kanal<P> {
-    const NAME: &'static str = "kanal";
-    type Sender = kanal::Sender<P>;
-
-    fn channel() -> (Self::Sender, Self) {
-        kanal::unbounded()
-    }
-
-    #[inline]
-    fn send(sender: &Self::Sender, item: P) {
-        assert!(sender.send(item).is_ok(), "{GONE}");
-    }
-
-    #[inline]
-    fn try_recv(&mut self) -> Option<P> {
-        Kanal::try_recv(self).ok().flatten()
-    }
+mailbox! {
+    /// Needs no runtime.
+    Tokio, "tokio", tokio::sync::mpsc::UnboundedSender<P>, tokio::sync::mpsc::UnboundedReceiver<P>,
+        tokio::sync::mpsc::unbounded_channel();
+    send(to, item) to.send(item).is_ok();
+    take(it) tokio::sync::mpsc::UnboundedReceiver::try_recv(it).ok();
+    wait it.blocking_recv();
 }
 
-impl<P: Payload> Waits<P> for Kanal<P> {
-    #[inline]
-    fn recv(&mut self) -> Option<P> {
-        Kanal::recv(self).ok()
-    }
+mailbox! {
+    /// A send without bounds never fails for lack of room.
+    AsyncChannel, "async-channel", async_channel::Sender<P>, async_channel::Receiver<P>,
+        async_channel::unbounded();
+    send(to, item) to.try_send(item).is_ok();
+    take(it) async_channel::Receiver::try_recv(it).ok();
+    wait it.recv_blocking().ok();
 }
 
-impl<P: Payload> Mailbox<P> for Tokio<P> {
-    const NAME: &'static str = "tokio";
-    type Sender = tokio::sync::mpsc::UnboundedSender<P>;
-
-    fn channel() -> (Self::Sender, Self) {
-        tokio::sync::mpsc::unbounded_channel()
-    }
-
-    #[inline]
-    fn send(sender: &Self::Sender, item: P) {
-        assert!(sender.send(item).is_ok(), "{GONE}");
-    }
-
-    #[inline]
-    fn try_recv(&mut self) -> Option<P> {
-        Tokio::try_recv(self).ok()
-    }
-}
-
-impl<P: Payload> Waits<P> for Tokio<P> {
-    #[inline]
-    fn recv(&mut self) -> Option<P> {
-        self.blocking_recv()
-    }
-}
-
-impl<P: Payload> Mailbox<P> for AsyncChannel<P> {
-    const NAME: &'static str = "async-channel";
-    type Sender = async_channel::Sender<P>;
-
-    fn channel() -> (Self::Sender, Self) {
-        async_channel::unbounded()
-    }
-
-    /// A send to a channel without bounds never fails for lack of room.
-    #[inline]
-    fn send(sender: &Self::Sender, item: P) {
-        assert!(sender.try_send(item).is_ok(), "{GONE}");
-    }
-
-    #[inline]
-    fn try_recv(&mut self) -> Option<P> {
-        AsyncChannel::try_recv(self).ok()
-    }
-}
-
-impl<P: Payload> Waits<P> for AsyncChannel<P> {
-    #[inline]
-    fn recv(&mut self) -> Option<P> {
-        self.recv_blocking().ok()
-    }
-}
-
-impl<P: Payload> Mailbox<P> for Concurrent<P> {
-    const NAME: &'static str = "concurrent-queue";
-    type Sender = Self;
-
-    fn channel() -> (Self::Sender, Self) {
+mailbox! {
+    Concurrent, "concurrent-queue", Arc<ConcurrentQueue<P>>, Arc<ConcurrentQueue<P>>, {
         let queue = Arc::new(ConcurrentQueue::unbounded());
         (Arc::clone(&queue), queue)
+    };
+    send(to, item) to.push(item).is_ok();
+    take(it) it.pop().ok();
+}
+
+mailbox! {
+    Seg, "crossbeam-queue", Arc<SegQueue<P>>, Arc<SegQueue<P>>, {
+        let queue = Arc::new(SegQueue::new());
+        (Arc::clone(&queue), queue)
+    };
+    send(to, item) {
+        to.push(item);
+        true
+    };
+    take(it) it.pop();
+}
+
+impl<P: Payload> Drains<P> for Ganger<P> {
+    #[inline]
+    fn drain(&mut self) -> Batch<P> {
+        Ganger::drain(self)
+    }
+}
+
+/// Ganger's queue, with the batch that its consumer has drained: as a scheduler uses it.
+pub(super) struct Queued<P> {
+    queue: Arc<Queue<P>>,
+    batch: Batch<P>,
+}
+
+impl<P: Payload> Mailbox<P> for Queued<P> {
+    const NAME: &'static str = "ganger-mpsc, Queue";
+    type Sender = Arc<Queue<P>>;
+
+    fn channel() -> (Self::Sender, Self) {
+        let queue = Arc::new(Queue::new());
+        let consumer = Self {
+            queue: Arc::clone(&queue),
+            batch: Batch::new(),
+        };
+        (queue, consumer)
     }
 
     #[inline]
@@ -205,26 +158,21 @@ impl<P: Payload> Mailbox<P> for Concurrent<P> {
 
     #[inline]
     fn try_recv(&mut self) -> Option<P> {
-        self.pop().ok()
+        if self.batch.is_empty() {
+            self.batch = self.queue.drain();
+        }
+        self.batch.pop_front()
+    }
+
+    fn forget() {
+        node_cache::clear();
     }
 }
 
-impl<P: Payload> Mailbox<P> for Seg<P> {
-    const NAME: &'static str = "crossbeam-queue";
-    type Sender = Self;
-
-    fn channel() -> (Self::Sender, Self) {
-        let queue = Arc::new(SegQueue::new());
-        (Arc::clone(&queue), queue)
-    }
-
+impl<P: Payload> Drains<P> for Queued<P> {
     #[inline]
-    fn send(sender: &Self::Sender, item: P) {
-        sender.push(item);
-    }
-
-    #[inline]
-    fn try_recv(&mut self) -> Option<P> {
-        self.pop()
+    fn drain(&mut self) -> Batch<P> {
+        debug_assert!(self.batch.is_empty(), "it is drained, or received from");
+        self.queue.drain()
     }
 }

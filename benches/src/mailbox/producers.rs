@@ -1,13 +1,12 @@
-//! Several producers, each a thread, and a consumer that polls.
+//! Several producers, each a thread, and a consumer that polls, drains, or sleeps.
 //!
 //! Threads run where the system puts them: with more threads than processors a producer shares a
 //! processor with the consumer or with another producer, as in programs.
 
-use super::contest::Workload;
-use super::payload::{Payload, weight_to};
-use super::traits::{Drains, Mailbox};
+use super::peers::{AsyncChannel, Crossbeam, Flume, Ganger, Kanal, Std, Tokio};
+use super::{Drains, Mailbox, Payload, Waits, Workload, title, weight_to};
 use crate::contest::cpu::Clocks;
-use crate::contest::{Run, nanoseconds};
+use crate::contest::{Contest, Run, nanoseconds};
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -17,27 +16,27 @@ use std::{hint, thread};
 const SPINS: u32 = 64;
 
 /// The time of a message, from the first send to the last receive.
-#[derive(Clone, Copy, Debug)]
-pub struct Producers {
+#[derive(Clone, Copy)]
+pub(super) struct Producers {
     /// How many threads send.
-    pub producers: usize,
+    pub(super) producers: usize,
     /// How many messages each sends.
-    pub each: u64,
+    pub(super) each: u64,
 }
 
 /// The items that the consumer got.
 #[derive(Debug, Default)]
-pub(super) struct Tally {
+struct Tally {
     items: u64,
     weight: u64,
 }
 
 /// How long it took.
-pub(super) struct Times {
+struct Times {
     /// Until the consumer had everything.
-    pub(super) wall: Duration,
+    wall: Duration,
     /// The processors' time that all producers used.
-    pub(super) producing: Duration,
+    producing: Duration,
 }
 
 impl<P: Payload> Workload<P> for Producers {
@@ -56,8 +55,7 @@ impl<P: Payload> Workload<P> for Producers {
 
 impl Producers {
     /// The same with a consumer that drains.
-    #[must_use]
-    pub fn draining<P: Payload, M: Drains<P>>(&self) -> Run {
+    pub(super) fn draining<P: Payload, M: Drains<P>>(&self) -> Run {
         self.with(poll_all::<P, M>)
     }
 
@@ -74,13 +72,13 @@ impl Producers {
     }
 
     /// How many messages all send.
-    pub(super) fn messages(self) -> u64 {
+    fn messages(self) -> u64 {
         self.producers as u64 * self.each
     }
 
     /// Starts the producers, each with its number of messages, and a consumer here. The consumer
     /// receives until it has all messages or until no more can come.
-    pub(super) fn run<P: Payload, M: Mailbox<P>>(
+    fn run<P: Payload, M: Mailbox<P>>(
         self,
         produce: impl Fn(&M::Sender, u64) + Copy + Send,
         consume: impl FnOnce(&mut M, &mut Tally, &Over),
@@ -122,7 +120,7 @@ impl Producers {
 
 /// When the consumer is done.
 #[derive(Debug)]
-pub(super) struct Over {
+struct Over {
     /// How many producers have not left.
     producers: AtomicUsize,
     /// How many messages all send.
@@ -142,20 +140,20 @@ impl Drop for Leaving<'_> {
 
 impl Tally {
     #[inline]
-    pub(super) fn add<P: Payload>(&mut self, item: P) {
+    fn add<P: Payload>(&mut self, item: P) {
         self.items += 1;
         self.weight += item.weight();
     }
 
     /// Whether everything has come.
     #[inline]
-    pub(super) fn is_full(&self, over: &Over) -> bool {
+    fn is_full(&self, over: &Over) -> bool {
         self.items >= over.messages
     }
 }
 
 /// Sends the numbers from 1 on, singly.
-pub(super) fn send_each<P: Payload, M: Mailbox<P>>(sender: &M::Sender, messages: u64) {
+fn send_each<P: Payload, M: Mailbox<P>>(sender: &M::Sender, messages: u64) {
     for number in 1..=messages {
         M::send(sender, P::of(number));
     }
@@ -163,7 +161,7 @@ pub(super) fn send_each<P: Payload, M: Mailbox<P>>(sender: &M::Sender, messages:
 
 /// Polls until everything has come, or nothing more will. `take` says whether there was something.
 #[inline(never)]
-pub(super) fn consume<M>(
+fn consume<M>(
     mailbox: &mut M,
     tally: &mut Tally,
     over: &Over,
@@ -196,11 +194,106 @@ fn poll<P: Payload, M: Mailbox<P>>(mailbox: &mut M, tally: &mut Tally) -> bool {
 
 /// Takes all items.
 #[inline]
-pub(super) fn poll_all<P: Payload, M: Drains<P>>(mailbox: &mut M, tally: &mut Tally) -> bool {
+fn poll_all<P: Payload, M: Drains<P>>(mailbox: &mut M, tally: &mut Tally) -> bool {
     let batch = mailbox.drain();
     let is_something = !batch.is_empty();
     batch.into_iter().for_each(|item| tally.add(item));
     is_something
+}
+
+/// The time of a message of a stream. The consumer sleeps whenever it is faster than the producers.
+#[derive(Clone, Copy)]
+pub(super) struct Blocking {
+    /// The number of messages.
+    pub(super) messages: u64,
+}
+
+impl Blocking {
+    /// All queues whose consumer can sleep.
+    pub(super) fn contest<P: Payload>(self) -> Contest {
+        let entrants = vec![
+            self.entrant::<P, Ganger<P>>(),
+            self.entrant::<P, Std<P>>(),
+            self.entrant::<P, Crossbeam<P>>(),
+            self.entrant::<P, Flume<P>>(),
+            self.entrant::<P, Kanal<P>>(),
+            self.entrant::<P, Tokio<P>>(),
+            self.entrant::<P, AsyncChannel<P>>(),
+        ];
+        Contest::new(title::<P>("1 producer, blocking"), &["ns"], entrants)
+    }
+
+    fn entrant<P: Payload, M: Waits<P>>(self) -> (&'static str, Run) {
+        let producers = Producers {
+            producers: 1,
+            each: self.messages,
+        };
+        let run = move || {
+            let times = producers.run::<P, M>(send_each::<P, M>, |mailbox, tally, over| {
+                while !tally.is_full(over) {
+                    let Some(item) = mailbox.recv() else { break };
+                    tally.add(item);
+                }
+            });
+            vec![nanoseconds(times.wall, producers.messages())]
+        };
+        (M::NAME, Box::new(run))
+    }
+}
+
+/// How many items are sent at once.
+const GROUP: u64 = 16;
+
+/// The time of a message: in all, and of the producers alone. The consumer drains, so that the
+/// producers do not wait for it.
+#[derive(Clone, Copy)]
+pub(super) struct PushAll(
+    /// The sending threads. Each sends a multiple of 16.
+    pub(super) Producers,
+);
+
+impl PushAll {
+    /// Compares groups by `send_all` with single sends.
+    pub(super) fn contest<P: Payload>(self) -> Contest {
+        let name = format!("{} producers, groups of {GROUP}", self.0.producers);
+        let entrants = vec![(
+            <Ganger<P> as Mailbox<P>>::NAME,
+            self.with::<P>(send_groups::<P>),
+        )];
+        Contest::new(
+            title::<P>(&name),
+            &["wall ns", "producers' CPU ns"],
+            entrants,
+        )
+        .and(
+            "ganger-mpsc, one by one",
+            self.with::<P>(send_each::<P, Ganger<P>>),
+        )
+    }
+
+    fn with<P: Payload>(self, send: fn(&ganger_mpsc::Sender<P>, u64)) -> Run {
+        let Self(producers) = self;
+        assert!(producers.each.is_multiple_of(GROUP));
+        Box::new(move || {
+            let times = producers.run::<P, Ganger<P>>(send, |mailbox, tally, over| {
+                consume(mailbox, tally, over, poll_all::<P, Ganger<P>>);
+            });
+            let messages = producers.messages();
+            vec![
+                nanoseconds(times.wall, messages),
+                nanoseconds(times.producing, messages),
+            ]
+        })
+    }
+}
+
+/// Sends the numbers from 1 on.
+fn send_groups<P: Payload>(sender: &ganger_mpsc::Sender<P>, messages: u64) {
+    for group in 0..messages / GROUP {
+        let first = group * GROUP + 1;
+        let items = (first..first + GROUP).map(P::of);
+        assert!(sender.send_all(items).is_ok(), "the consumer is gone");
+    }
 }
 
 #[cfg(test)]

@@ -1,17 +1,17 @@
-//! An owner alone: as many pushes as the depth, then as many pops.
+//! An owner alone, and a thief that finds nothing.
 
-use super::contest::Workload;
-use super::traits::Deque;
+use super::{Deque, Stealer, Workload};
 use crate::contest::{Run, nanoseconds};
+use std::hint::black_box;
 use std::time::Instant;
 
 /// The time of a push and a pop.
 #[derive(Clone, Copy, Debug)]
-pub struct PushPop {
+pub(super) struct PushPop {
     /// How many items are in the deque at most.
-    pub depth: u64,
+    pub(super) depth: u64,
     /// How many times the deque is filled and emptied.
-    pub rounds: u64,
+    pub(super) rounds: u64,
 }
 
 impl Workload for PushPop {
@@ -57,4 +57,46 @@ pub(super) fn cycle<D: Deque>(deque: &D, depth: u64, rounds: u64) -> u64 {
 /// Returns the sum of the numbers pushed by [`cycle`].
 pub(super) fn pushed(depth: u64, rounds: u64) -> u64 {
     rounds * (depth * (depth + 1) / 2)
+}
+
+/// The time of an attempt to steal from an empty deque.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Probe {
+    /// How many attempts.
+    pub(super) attempts: u64,
+}
+
+impl Workload for Probe {
+    fn name(&self) -> String {
+        "steal from an empty deque".to_owned()
+    }
+
+    fn metrics(&self) -> &'static [&'static str] {
+        &["ns"]
+    }
+
+    fn prepare<D: Deque>(&self) -> Run {
+        let Self { attempts } = *self;
+        Box::new(move || {
+            let (deque, own) = (D::with_room(64), D::with_room(64));
+            let stealer = deque.stealer();
+            let start = Instant::now();
+            let stolen = probe(&stealer, &own, attempts);
+            let time = start.elapsed();
+            assert_eq!(stolen, 0);
+            deque.push(7);
+            assert_eq!(probe(&stealer, &own, 1), 7, "it looks at this deque");
+            vec![nanoseconds(time, attempts)]
+        })
+    }
+}
+
+/// Returns the sum of the stolen items.
+#[inline(never)]
+fn probe<D: Deque>(stealer: &D::Stealer, own: &D, attempts: u64) -> u64 {
+    let mut sum = 0;
+    for _ in 0..attempts {
+        sum += black_box(stealer).steal(own).unwrap_or(0);
+    }
+    sum
 }

@@ -1,0 +1,146 @@
+//! The deques, last in, first out.
+
+use super::{BATCH, Deque, Stealer};
+
+/// `ganger_deque::Worker`.
+pub(super) struct Ganger(ganger_deque::Worker<u64>);
+
+impl Deque for Ganger {
+    const NAME: &'static str = "ganger-deque";
+    type Stealer = ganger_deque::Stealer<u64>;
+
+    fn with_room(items: usize) -> Self {
+        Self(ganger_deque::Worker::with_capacity(items))
+    }
+
+    #[inline]
+    fn push(&self, item: u64) {
+        self.0.push(item);
+    }
+
+    #[inline]
+    fn pop(&self) -> Option<u64> {
+        self.0.pop()
+    }
+
+    fn expose(&self) {
+        self.0.expose();
+    }
+
+    fn stealer(&self) -> Self::Stealer {
+        self.0.stealer()
+    }
+}
+
+impl Stealer<Ganger> for ganger_deque::Stealer<u64> {
+    #[inline]
+    fn steal(&self, _own: &Ganger) -> Option<u64> {
+        self.steal().success()
+    }
+
+    #[inline]
+    fn steal_half(&self, own: &Ganger) -> bool {
+        self.steal_half_into(&own.0, BATCH).is_success()
+    }
+
+    #[inline]
+    fn is_empty(&self, _own: &Ganger) -> bool {
+        self.is_empty()
+    }
+}
+
+/// Its capacity cannot be chosen: it starts with 64, and halves itself when three quarters are
+/// empty.
+pub(super) struct Crossbeam(crossbeam_deque::Worker<u64>);
+
+impl Deque for Crossbeam {
+    const NAME: &'static str = "crossbeam-deque";
+    type Stealer = crossbeam_deque::Stealer<u64>;
+
+    fn with_room(_items: usize) -> Self {
+        Self(crossbeam_deque::Worker::new_lifo())
+    }
+
+    #[inline]
+    fn push(&self, item: u64) {
+        self.0.push(item);
+    }
+
+    #[inline]
+    fn pop(&self) -> Option<u64> {
+        self.0.pop()
+    }
+
+    fn stealer(&self) -> Self::Stealer {
+        self.0.stealer()
+    }
+}
+
+impl Stealer<Crossbeam> for crossbeam_deque::Stealer<u64> {
+    #[inline]
+    fn steal(&self, _own: &Crossbeam) -> Option<u64> {
+        self.steal().success()
+    }
+
+    #[inline]
+    fn steal_half(&self, own: &Crossbeam) -> bool {
+        self.steal_batch_with_limit(&own.0, BATCH).is_success()
+    }
+
+    #[inline]
+    fn is_empty(&self, _own: &Crossbeam) -> bool {
+        self.is_empty()
+    }
+}
+
+/// The deque of st3, which cannot grow.
+pub(super) struct St3(st3::lifo::Worker<u64>);
+
+impl Deque for St3 {
+    const NAME: &'static str = "st3";
+    type Stealer = st3::lifo::Stealer<u64>;
+
+    fn with_room(items: usize) -> Self {
+        Self(st3::lifo::Worker::new(items))
+    }
+
+    #[inline]
+    fn push(&self, item: u64) {
+        self.0.push(item).expect("a deque with enough room");
+    }
+
+    #[inline]
+    fn pop(&self) -> Option<u64> {
+        self.0.pop()
+    }
+
+    fn stealer(&self) -> Self::Stealer {
+        self.0.stealer()
+    }
+}
+
+impl Stealer<St3> for st3::lifo::Stealer<u64> {
+    /// The simplest steal of an item is a batch of 1, whose last item is returned.
+    #[inline]
+    fn steal(&self, own: &St3) -> Option<u64> {
+        let stolen = self.steal_and_pop(&own.0, |_| 1);
+        stolen.ok().map(|(item, _)| item)
+    }
+
+    #[inline]
+    fn steal_half(&self, own: &St3) -> bool {
+        let half = |items: usize| (items - items / 2).min(BATCH);
+        self.steal(&own.0, half).is_ok()
+    }
+
+    /// A stealer tells the number of items only to the function that chooses how many to take.
+    #[inline]
+    fn is_empty(&self, own: &St3) -> bool {
+        let mut items = 0;
+        let none = |seen| {
+            items = seen;
+            0
+        };
+        self.steal(&own.0, none).is_err() && items == 0
+    }
+}
