@@ -10,5 +10,7 @@ pub mod driver;
 pub mod locks;
 pub mod mailbox;
 pub mod queues;
+mod stats;
+mod text;
 pub mod timers;
 pub mod whole;

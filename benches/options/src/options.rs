@@ -150,7 +150,7 @@ const PROGRAMS: [(&str, &str, &str); 4] = [
     (
         "K1",
         "peers",
-        "locks: a mutex that is free, and of 2 and 1,000 tasks; semaphores, wake-ups of 10,000\n         \
+        "locks: a free mutex, and one of 2 and 1,000 tasks; semaphores, 10,000 wake-ups\n         \
          ganger, tokio, parking_lot, go",
     ),
     (

@@ -1,6 +1,7 @@
-//! The workloads, a row each: its identifier, its text on the command line and in JSON, its name, how
-//! many elements it has in full and in a quick run, what they are, its peers, its figures, and what it
-//! does. Behind a figure and its unit is the target: Ganger's figure is at most each of these.
+//! The workloads, a row each: its identifier, its text on the command line and in JSON, its name,
+//! how many elements it has in full and in a quick run, what they are, its peers, its figures, and
+//! what it does. Behind a figure and its unit is the target: Ganger's figure is at most each of
+//! these.
 
 use super::catalog::Goal::{Best, BestIn, Just, Of, OursIn};
 use super::catalog::Peer::{self, *};
@@ -310,9 +311,9 @@ specs! {
         ["round trip, p50" "us"; "p50" "us" OursIn("round trip, p50", 2.0); "p99" "us"],
         "A process takes strong names, one after the other, of a registrar at another node, \
          which writes each to its disk; beside a round trip";
-    // A run of queues measures further figures: how often thieves succeed, an owner's wall-clock time,
-    // and figures that repeat another. The report shows them; they do not count. The targets of
-    // `push+pop` are with light fences, which Linux has.
+    // A run of queues measures further figures: how often thieves succeed, an owner's wall-clock
+    // time, and figures that repeat another. The report shows them; they do not count. The targets
+    // of `push+pop` are with light fences, which Linux has.
     Deque = "deque" deque, 1 / 1 "repetitions", &[Ganger, CrossbeamDeque, St3],
         [
             "push+pop, depth 1" "ns" Of(CrossbeamDeque, 0.35), Of(St3, 0.45);
@@ -337,7 +338,7 @@ specs! {
         ],
         "Work-stealing deques: push and pop, steal, an owner with thieves, trees of 2^21-1 tasks \
          and fib(32) on two workers; quick 2^13-1 and fib(18)";
-    // A `Queue` with a message is a node on the heap: 16 or 64 bytes, and its share of a slab's header.
+    // A `Queue` with a message is a node on the heap: 16 or 64 bytes, and a part of a slab.
     Mailbox = "mailbox" mailbox, 1 / 1 "repetitions",
         &[Ganger, Std, CrossbeamChannel, Flume, Kanal, Tokio, AsyncChannel, ConcurrentQueue,
             CrossbeamQueue],

@@ -2,8 +2,8 @@
 
 pub(crate) mod cpu;
 
-use crate::driver::stats::{Summary, ratio};
-use crate::driver::text::{figure, times};
+use crate::stats::{Summary, ratio};
+use crate::text::{figure, times};
 use std::fmt;
 use std::fmt::Write;
 use std::hint::black_box;

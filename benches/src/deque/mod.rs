@@ -83,8 +83,8 @@ fn contest(workload: &impl Workload) -> Contest {
     Contest::new(workload.name(), workload.metrics(), entrants)
 }
 
-/// Returns the workloads with all deques, ready to run. `quick` makes them small: enough to see that
-/// they work, too little to say how fast.
+/// Returns the workloads with all deques, ready to run. `quick` makes them small: enough to see
+/// that they work, too little to say how fast.
 pub(crate) fn contests(quick: bool) -> Vec<Contest> {
     let mut contests = push_pop(quick);
     contests.extend(steal(quick));

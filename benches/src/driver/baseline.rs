@@ -5,8 +5,8 @@
 //! machine itself has changed, which is reported but not subtracted.
 
 use super::lines::{Absence, Figure, Reason, Results};
-use super::stats::{median, noise};
-use super::text::{figure, with_unit};
+use crate::stats::{median, noise};
+use crate::text::{figure, with_unit};
 use crate::whole::catalog::Peer;
 use ganger_bench_options::threshold::Threshold;
 use std::fmt::{self, Write};

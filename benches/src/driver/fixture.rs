@@ -3,7 +3,7 @@
 use super::calm::Calm;
 use super::lines::{Absence, Figure, Machine, Point, Reason, Results};
 use super::plan::Curve;
-use super::stats::{Summary, ratio};
+use crate::stats::{Summary, ratio};
 use crate::whole::catalog::{Id, Peer};
 use ganger_bench_options::mode::Mode;
 

@@ -9,7 +9,7 @@
 //! programs, foreign    which program runs a peer
 //! progress             how long it will still take
 //! machine              what was measured on
-//! stats, lines, text   figures: of repetitions, as JSON, for people
+//! lines                figures as JSON
 //! baseline             compared with earlier ones
 //! report, readme       shown
 //! ```
@@ -33,9 +33,7 @@ pub mod progress;
 pub mod readme;
 pub mod report;
 pub mod run;
-pub mod stats;
 pub mod stop;
-pub mod text;
 
 use crate::whole::catalog::Peer;
 use baseline::compare;

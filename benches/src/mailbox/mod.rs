@@ -156,8 +156,8 @@ const fn name<M: Mailbox<u64>>() -> &'static str {
     M::NAME
 }
 
-/// Returns the workloads with all queues, ready to run. `quick` makes them small: enough to see that
-/// they work, too little to say how fast.
+/// Returns the workloads with all queues, ready to run. `quick` makes them small: enough to see
+/// that they work, too little to say how fast.
 pub(crate) fn contests(quick: bool) -> Vec<Contest> {
     let scale = if quick { 1 } else { 100 };
     let mut contests = heap();

@@ -57,7 +57,8 @@ mailbox! {
 }
 
 mailbox! {
-    Std, "std", std::sync::mpsc::Sender<P>, std::sync::mpsc::Receiver<P>, std::sync::mpsc::channel();
+    Std, "std", std::sync::mpsc::Sender<P>, std::sync::mpsc::Receiver<P>,
+        std::sync::mpsc::channel();
     send(to, item) to.send(item).is_ok();
     take(it) std::sync::mpsc::Receiver::try_recv(it).ok();
     wait std::sync::mpsc::Receiver::recv(it).ok();

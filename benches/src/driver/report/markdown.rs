@@ -4,7 +4,7 @@ use super::modes::{cell, state};
 use super::summary::{Line, Part, has_loops, lines, standing};
 use super::view::{Row, View};
 use crate::driver::lines::Figure;
-use crate::driver::text::{figure, short, times};
+use crate::text::{figure, short, times};
 use crate::whole::catalog::{Id, Peer};
 use std::fmt::Write;
 

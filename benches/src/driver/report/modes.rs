@@ -3,7 +3,7 @@
 
 use super::view::{Lead, Row, View};
 use crate::driver::lines::{Absence, Reason};
-use crate::driver::text::times;
+use crate::text::times;
 use ganger_bench_options::mode::Mode;
 
 impl<'a> View<'a> {

@@ -3,7 +3,7 @@
 
 use super::modes::cell;
 use super::view::{Lead, Row, Standing, View};
-use crate::driver::text::{figure, times, with_unit};
+use crate::text::{figure, times, with_unit};
 use crate::whole::catalog::Id;
 use ganger_bench_options::mode::Mode;
 

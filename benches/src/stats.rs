@@ -2,21 +2,21 @@
 
 /// The summary of the repetitions of a figure.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Summary {
+pub(crate) struct Summary {
     /// The least: a disturbance makes a run slower.
-    pub min: f64,
+    pub(crate) min: f64,
     /// Half of them are at most this.
-    pub median: f64,
+    pub(crate) median: f64,
     /// The greatest.
-    pub max: f64,
+    pub(crate) max: f64,
     /// The number of repetitions.
-    pub count: usize,
+    pub(crate) count: usize,
 }
 
 impl Summary {
     /// Of the measured values; `None` without any.
     #[must_use]
-    pub fn of(values: &[Option<f64>]) -> Option<Self> {
+    pub(crate) fn of(values: &[Option<f64>]) -> Option<Self> {
         let mut sorted: Vec<f64> = values.iter().copied().flatten().collect();
         sorted.sort_by(f64::total_cmp);
         Some(Self {
@@ -31,13 +31,13 @@ impl Summary {
 /// Returns the noise of repetitions: the distance of the median from the minimum, as a fraction of
 /// the minimum.
 #[must_use]
-pub fn noise(min: f64, median: f64) -> f64 {
+pub(crate) fn noise(min: f64, median: f64) -> f64 {
     if min > 0.0 { median / min - 1.0 } else { 0.0 }
 }
 
 /// Returns the median of `theirs / ours` within each repetition that has both figures.
 #[must_use]
-pub fn ratio(theirs: &[Option<f64>], ours: &[Option<f64>]) -> Option<f64> {
+pub(crate) fn ratio(theirs: &[Option<f64>], ours: &[Option<f64>]) -> Option<f64> {
     let pairs = theirs.iter().zip(ours);
     let mut ratios: Vec<f64> = pairs
         .filter_map(|(&theirs, &ours)| Some((theirs?, ours?)))
@@ -50,7 +50,7 @@ pub fn ratio(theirs: &[Option<f64>], ours: &[Option<f64>]) -> Option<f64> {
 
 /// The median of the measured values.
 #[must_use]
-pub fn median(values: impl IntoIterator<Item = f64>) -> Option<f64> {
+pub(crate) fn median(values: impl IntoIterator<Item = f64>) -> Option<f64> {
     let mut sorted: Vec<f64> = values.into_iter().collect();
     sorted.sort_by(f64::total_cmp);
     (!sorted.is_empty()).then(|| middle(&sorted))

@@ -2,7 +2,7 @@
 
 /// Three digits, or all before the point.
 #[must_use]
-pub fn figure(x: f64) -> String {
+pub(crate) fn figure(x: f64) -> String {
     match x {
         0.0 => "0".to_owned(),
         x if x < 0.1 => format!("{x:.3}"),
@@ -15,13 +15,13 @@ pub fn figure(x: f64) -> String {
 
 /// How many times something is.
 #[must_use]
-pub fn times(x: f64) -> String {
+pub(crate) fn times(x: f64) -> String {
     format!("{} ×", figure(x))
 }
 
 /// A figure with its unit; a pure number has none.
 #[must_use]
-pub fn with_unit(figure: &str, unit: &str) -> String {
+pub(crate) fn with_unit(figure: &str, unit: &str) -> String {
     match unit {
         "x" | "" => figure.to_owned(),
         unit => format!("{figure} {unit}"),
@@ -42,7 +42,7 @@ fn with_commas(digits: &str) -> String {
 
 /// A number as short as an axis needs it: `1`, `10 k`, `2.5 M`.
 #[must_use]
-pub fn short(x: f64) -> String {
+pub(crate) fn short(x: f64) -> String {
     let (scaled, suffix) = match x.abs() {
         size if size >= 1e9 => (x / 1e9, " G"),
         size if size >= 1e6 => (x / 1e6, " M"),
