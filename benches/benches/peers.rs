@@ -16,7 +16,12 @@ struct Options {
     what: Vec<What>,
 
     /// The number of runs of each workload by each peer, after a run that does not count
-    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 5,
+        value_parser = clap::value_parser!(u16).range(1..)
+    )]
     reps: u16,
 
     /// Small workloads: shows that they work, not how fast
