@@ -2,13 +2,7 @@
 
 use std::fs;
 
-const PROGRAMS: [&str; 5] = [
-    "baskets.rs",
-    "crawl.rs",
-    "grpc/main.rs",
-    "ledger.rs",
-    "trace.rs",
-];
+const PROGRAMS: [&str; 2] = ["baskets.rs", "grpc/main.rs"];
 
 /// Whether the program has the lines, in this order.
 fn has(program: &str, lines: &[&str]) -> bool {
