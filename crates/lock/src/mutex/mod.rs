@@ -24,6 +24,12 @@ mod word;
 /// [`PoisonError`] with the guard inside. A guard that its code drops itself leaves no mark, even
 /// if a task drops it to return an error.
 ///
+/// The guard of a yield, and a restart in place, mark as well. No mark comes from an end by `done`,
+/// a cancellation, the failure of another process that wakes the owner, a guard that a thread takes
+/// and drops while it unwinds or drops a failed process's values, or a yield that panics in an
+/// unwinding thread's poll. Yields of a failed or upgraded incarnation go on, and keep their
+/// guards.
+///
 /// Await or drop a wait that was begun. A kept wait that is not polled keeps its place, and the
 /// waiters behind it wait.
 ///

@@ -16,7 +16,12 @@ use std::time::Duration;
 /// **Time**: some nanoseconds an event, where the processor has a counter trusted by the kernel
 /// (most machines with Linux on x86_64); elsewhere the time of a reading of the system's clock. A
 /// message has about five events: it is sent, wakes its receiver, has a turn begin and end, and is
-/// taken.
+/// taken. After a suspend of the machine times are wrong where the processor's counter is the
+/// clock.
+///
+/// **Not recorded**: that a step takes a control message, or a message that a timer has kept. A
+/// message's arrow may be missing behind a wake-up. A send refused by the mailbox of an ended
+/// process is recorded as sent.
 ///
 /// ```
 /// use ganger_sched::{Recorder, Scheduler};
