@@ -1,13 +1,13 @@
 //! Calls of cargo, shown as they are made; and the tests of a build, run singly.
 
-use crate::Failure;
 use crate::root::{IT, Tree};
 use crate::totals::Totals;
+use crate::{Failure, program};
 use std::env;
 use std::ffi::OsString;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{Command, ExitCode, ExitStatus, Stdio};
 use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -113,6 +113,12 @@ impl Cargo {
         let target = self.target.join("loom");
         self.env("RUSTFLAGS", flags.trim_start())
             .env("CARGO_TARGET_DIR", target)
+    }
+
+    /// Runs it in the place of this program.
+    pub(crate) fn become_it(self) -> ExitCode {
+        println!("$ {}", self.shown);
+        program::become_it(self.command)
     }
 
     /// Runs it with its output where this program's is.
@@ -334,18 +340,6 @@ mod tests {
                 ("tests/loom_drop.rs", programs[1])
             ]
         );
-    }
-
-    #[test]
-    fn test_programs_are_called_after_their_sources() {
-        for (source, name) in [
-            ("src/lib.rs", "unit"),
-            ("src/main.rs", "unit"),
-            ("tests/drop.rs", "drop"),
-            ("tests/outcomes/main.rs", "outcomes"),
-        ] {
-            assert_eq!(file(source), name);
-        }
     }
 
     #[test]

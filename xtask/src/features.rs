@@ -1,9 +1,11 @@
-//! The facade with no feature, with each, and with each pair; and the crates below without theirs.
+//! The facade with no feature, with each, and with each pair; the crates below without theirs; and
+//! the crates that stand alone: each builds, and passes its tests, alone, and needs little.
 
 use crate::Failure;
 use crate::cargo::Cargo;
 use crate::clippy::DENY;
 use crate::root::root;
+use crate::totals::Totals;
 use std::fs;
 
 const MANIFEST: &str = "crates/ganger/Cargo.toml";
@@ -17,15 +19,35 @@ const LOWER: [&str; 5] = [
     "ganger-task",
 ];
 
+/// The crates that stand alone, each with its permitted dependencies within the project.
+const STANDALONE: [(&str, &[&str]); 5] = [
+    ("ganger-deque", &["ganger-sync"]),
+    ("ganger-nodes", &["ganger-sync"]),
+    ("ganger-mpsc", &["ganger-nodes", "ganger-sync"]),
+    ("ganger-ring", &["ganger-sync"]),
+    ("ganger-wheel", &[]),
+];
+
 /// Only the libraries, because `pairs` has the tests.
 pub(crate) fn run() -> Result<(), Failure> {
+    for (package, allowed) in STANDALONE {
+        let tree = Cargo::new([
+            "tree",
+            "-p",
+            package,
+            "-e",
+            "normal,build",
+            "--prefix",
+            "none",
+        ]);
+        needs_little(package, allowed, &tree.stdout()?)?;
+    }
     for package in LOWER {
         clippy(package, "", "--lib")?;
     }
-    let one_at_most = |set: &String| !set.contains(',');
-    let sets = facade()?.into_iter().filter(one_at_most);
-    sets.into_iter()
-        .try_for_each(|set| clippy("ganger", &set, "--lib"))
+    let sets = facade()?;
+    let mut small = sets.iter().filter(|set| !set.contains(','));
+    small.try_for_each(|set| clippy("ganger", set, "--lib"))
 }
 
 /// Checks all targets that a set of features lets build.
@@ -35,46 +57,50 @@ pub(crate) fn pairs() -> Result<(), Failure> {
         .try_for_each(|set| clippy("ganger", set, "--all-targets"))
 }
 
+/// Builds and tests each crate that stands alone.
+pub(crate) fn alone(totals: &mut Totals) -> Result<(), Failure> {
+    for (package, _) in STANDALONE {
+        Cargo::new(["test", "-p", package]).test(totals)?;
+    }
+    // On machines without the need for fences in a pop, this tests the path with fences.
+    let full_fences = Cargo::new(["test", "-p", "ganger-deque", "--tests"]);
+    full_fences.env("GANGER_MEMBARRIER", "off").test(totals)
+}
+
+/// Checks the output of `cargo tree`: a package a line, `package` itself first.
+fn needs_little(package: &str, allowed: &[&str], tree: &str) -> Result<(), Failure> {
+    for line in tree.lines().skip(1) {
+        let name = line.split(' ').next().unwrap_or_default();
+        let is_foreign = name.starts_with("ganger") && !allowed.contains(&name);
+        if is_foreign || line.contains("(proc-macro)") {
+            return Err(format!("{package} must not depend on {line}").into());
+        }
+    }
+    Ok(())
+}
+
 /// Runs clippy: `cargo check` with warnings that can be denied without building all again.
 fn clippy(package: &str, features: &str, targets: &str) -> Result<(), Failure> {
     let clippy = Cargo::new(["clippy", "-p", package, "--no-default-features", targets]);
     clippy.args(["--features", features]).args(DENY).run()
 }
 
-/// The sets of the facade's features.
+/// Returns the sets of none, one and two of the facade's features.
 fn facade() -> Result<Vec<String>, Failure> {
-    let manifest = fs::read_to_string(root().join(MANIFEST))?;
-    let features = features(&manifest);
-    if features.is_empty() {
-        return Err(format!("no features in {MANIFEST}").into());
-    }
-    Ok(sets(&features))
-}
-
-/// The names in the manifest's `[features]`, but for `default`.
-fn features(manifest: &str) -> Vec<&str> {
-    let section = manifest
-        .split_once("[features]")
-        .map_or("", |(_, rest)| rest);
-    let section = section.split("\n[").next().unwrap_or_default();
-    let lines = section
-        .lines()
-        .filter(|line| !line.trim_start().starts_with('#'));
-    let names = lines.filter_map(|line| Some(line.split_once('=')?.0.trim()));
-    names.filter(|&name| name != "default").collect()
-}
-
-fn sets(features: &[&str]) -> Vec<String> {
+    let manifest: toml::Table = fs::read_to_string(root().join(MANIFEST))?.parse()?;
+    let features = manifest.get("features").and_then(toml::Value::as_table);
+    let features = features.ok_or_else(|| format!("no features in {MANIFEST}"))?;
+    let features: Vec<_> = features.keys().filter(|name| *name != "default").collect();
     let mut sets = vec![String::new()];
     for (index, one) in features.iter().enumerate() {
-        sets.push((*one).to_owned());
+        sets.push((*one).clone());
         sets.extend(
             features[..index]
                 .iter()
                 .map(|other| format!("{other},{one}")),
         );
     }
-    sets
+    Ok(sets)
 }
 
 #[cfg(test)]
@@ -82,16 +108,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn features_are_read_from_the_manifest() {
-        let manifest = "[package]\nname = \"x\"\n[features]\ndefault = [\"a\"]\n## About = a.\n\
-                        a = [\"dep:a\"]\nb = []\n\n[dependencies]\nc = \"1\"\n";
-        assert_eq!(features(manifest), ["a", "b"]);
-        assert_eq!(features("[package]\nname = \"x\""), Vec::<&str>::new());
+    fn sets_are_none_each_and_each_pair() {
+        let sets = facade().unwrap();
+        let count = |commas| {
+            sets.iter()
+                .filter(|set| set.matches(',').count() == commas)
+                .count()
+        };
+        let features = count(0) - 1;
+        assert!(sets.contains(&String::new()) && features > 3);
+        assert_eq!(count(1), features * (features - 1) / 2);
     }
 
     #[test]
-    fn sets_are_none_each_and_each_pair() {
-        let sets = sets(&["a", "b", "c"]);
-        assert_eq!(sets, ["", "a", "b", "a,b", "c", "a,c", "b,c"]);
+    fn a_crate_that_stands_alone_needs_little() {
+        let check = |rest: &str| needs_little("a", &["ganger-sync"], &format!("a v1\n{rest}"));
+        assert!(check("crossbeam-epoch v1\nganger-sync v1\n").is_ok());
+        assert!(check("ganger-mpsc v1\n").is_err());
+        assert!(check("thiserror-impl v2.0.0 (proc-macro)\n").is_err());
     }
 }

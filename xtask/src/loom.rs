@@ -244,13 +244,6 @@ mod tests {
     }
 
     #[test]
-    fn the_runs_of_a_model_are_counted() {
-        let text = "running 1 test\ntest loom_park::two ... runs: 12\nruns: 30\nok\n";
-        assert_eq!(runs(text), 42);
-        assert_eq!(runs("test loom_park::two ... ok"), 0);
-    }
-
-    #[test]
     fn the_gate_bounds_the_time_and_the_deep_set_the_preemptions_as_well() {
         let duration = |seconds: &str| ("LOOM_MAX_DURATION", seconds.to_owned());
         assert!(Options::default().env().is_empty());
@@ -265,14 +258,6 @@ mod tests {
     }
 
     #[test]
-    fn crates_with_models_are_found() {
-        assert!(packages().unwrap().contains(&"ganger-sync".to_owned()));
-        let tests = |package| Tree::own().package(package).join("tests").join(IT);
-        assert!(has_model_files(&tests("ganger-mpsc")).unwrap());
-        assert!(!has_model_files(&tests("ganger-relay")).unwrap());
-    }
-
-    #[test]
     fn every_night_explores_all_crates_with_models() {
         let workflow = root().join(".github/workflows/nightly.yml");
         let workflow = fs::read_to_string(workflow).unwrap();
@@ -281,17 +266,5 @@ mod tests {
             workflow.contains(&format!("crate: [{folders}]")),
             "{folders}"
         );
-    }
-
-    #[test]
-    fn all_the_work_is_done() {
-        let done = Mutex::new(Vec::new());
-        at_a_time(3, Vec::from_iter(0..100), |thread, piece| {
-            assert!(thread < 3);
-            done.lock().unwrap().push(piece);
-        });
-        let mut done = done.into_inner().unwrap();
-        done.sort_unstable();
-        assert_eq!(done, Vec::from_iter(0..100));
     }
 }

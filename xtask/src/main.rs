@@ -1,6 +1,5 @@
 //! The project's own tasks; `cargo xtask --help` lists them.
 
-mod alone;
 mod bench;
 mod book;
 mod cargo;

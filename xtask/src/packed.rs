@@ -109,26 +109,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_published_is_named() {
-        let name = |rest: &str| {
-            let manifest = format!("[package]\nname = \"a\"\n{rest}");
-            name_if_published(&manifest).unwrap()
-        };
-        assert_eq!(name(""), Some("a".to_owned()));
-        assert_eq!(name("publish = true\n"), Some("a".to_owned()));
-        assert_eq!(name("publish = false\n"), None);
-        let published = published().unwrap();
-        assert!(
-            published.contains(&"ganger-deque".to_owned()),
-            "{published:?}"
-        );
-        assert!(
-            !published.contains(&"ganger-soak".to_owned()),
-            "{published:?}"
-        );
-    }
-
-    #[test]
     fn unpacked_packages_are_members_and_find_one_another() {
         let folders = ["ganger-0.1.0", "ganger-proc-api-0.1.0"].map(str::to_owned);
         let manifest: toml::Table = workspace(&folders).unwrap().parse().unwrap();

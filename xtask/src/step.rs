@@ -2,7 +2,7 @@
 
 use crate::cargo::Cargo;
 use crate::totals::Totals;
-use crate::{Failure, alone, clippy, engines, features, fuzz, instructions, loom, mutants};
+use crate::{Failure, clippy, engines, features, fuzz, instructions, loom, mutants};
 use crate::{packed, readme, sanitize, soak, tidy};
 use clap::ValueEnum;
 use std::env;
@@ -101,7 +101,7 @@ impl Step {
             Self::Tidy => tidy::run(),
             Self::Clippy => clippy::run().and_then(|()| fuzz::run()),
             Self::Test => readme::test_command()?.test(totals),
-            Self::Features => alone::needs_little().and_then(|()| features::run()),
+            Self::Features => features::run(),
             Self::Doc => Cargo::new(["doc", "--workspace", "--all-features", "--no-deps"])
                 .env("RUSTDOCFLAGS", "-D warnings")
                 .run(),
@@ -110,7 +110,7 @@ impl Step {
             Self::Models => loom::run(&loom::Options::default(), totals),
             Self::LoomClippy => clippy::under_loom(),
             Self::Pairs => features::pairs(),
-            Self::Alone => alone::run(totals),
+            Self::Alone => features::alone(totals),
             Self::Packed => packed::run(totals),
             Self::Benches => Cargo::new(["test", "-p", "ganger-benches"]).test(totals),
             Self::Instructions => return instructions::gate(),

@@ -38,10 +38,6 @@ impl Totals {
             self.failed += 1;
         }
     }
-
-    pub(crate) fn is_zero(self) -> bool {
-        self == Self::default()
-    }
 }
 
 impl AddAssign for Totals {

@@ -62,15 +62,3 @@ fn summary(said: &str) -> &str {
 fn last_line(said: &str) -> &str {
     said.lines().next_back().unwrap_or_default()
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_summary_is_found() {
-        let said = "==1== HEAP SUMMARY:\n==1== ERROR SUMMARY: 0 errors from 0 contexts\n";
-        assert_eq!(summary(said), "ERROR SUMMARY: 0 errors from 0 contexts");
-        assert_eq!(summary("nothing"), "no summary");
-    }
-}

@@ -16,17 +16,16 @@
 //! reports of both causes.
 
 mod memcheck;
-mod nightly;
 mod sanitizer;
 
 use crate::Failure;
-use crate::cargo::{Ending, Run, Test};
+use crate::cargo::{Ending, Test};
 use crate::loom::chosen;
-use nightly::Nightly;
-use sanitizer::{Sanitizer, reports, suppressed};
+use crate::totals::Totals;
+use sanitizer::{Nightly, Sanitizer, reports, suppressed};
 use std::time::Duration;
 
-const NO_SOURCES: &str = "with an instrumented standard library: nightly has no rust-src, \
+const NO_SOURCES: &str = "an instrumented standard library: nightly has no rust-src, \
                           `rustup component add rust-src --toolchain nightly`";
 
 /// The crates with code that threads share.
@@ -93,182 +92,116 @@ impl Options {
     }
 }
 
-/// The result of the tests in a file.
-struct Row {
-    sanitizer: Sanitizer,
-    package: String,
-    file: String,
-    passed: usize,
-    failed: usize,
-    reports: usize,
-    suppressed: usize,
-    time: Duration,
-}
-
-/// Runs all tests that can be run, even if a test fails, and prints a table.
+/// Runs all tests that can be run, even if a test fails.
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
-    if options.memcheck {
-        return match memcheck::run()? {
-            None => Ok(()),
-            Some(reason) => {
-                println!("could not run: memcheck: {reason}");
-                verdict(&[], 1, options.strict)
-            }
-        };
-    }
-    let (sanitizers, packages) = asked_for(&options.names)?;
+    let mut totals = Totals::default();
     let mut missing = Vec::new();
-    let mut rows = Vec::new();
-    let nightly = Nightly::find();
-    for sanitizer in sanitizers {
-        let (title, runtime) = (sanitizer.title(), sanitizer.runtime());
-        match nightly
-            .as_ref()
-            .map(|nightly| (nightly, nightly.lacks(title, runtime)))
-        {
-            Ok((nightly, None)) => {
-                for package in &packages {
-                    rows.extend(run_package(sanitizer, nightly, package)?);
+    if options.memcheck {
+        missing.extend(memcheck::run()?.map(|why| format!("memcheck: {why}")));
+        totals.count(true);
+    } else {
+        let (sanitizers, packages) = asked_for(&options.names)?;
+        let nightly = Nightly::find();
+        for sanitizer in sanitizers {
+            let name = sanitizer.name();
+            let nightly = match &nightly {
+                Ok(nightly) => nightly,
+                Err(why) => {
+                    missing.push(format!("{name}: {why}"));
+                    continue;
                 }
-                if !nightly.has_sources {
-                    missing.push((sanitizer, NO_SOURCES.to_owned()));
-                }
+            };
+            if !nightly.has(sanitizer) {
+                missing.push(format!("{name}: nightly has none for {}", nightly.host));
+                continue;
             }
-            Ok((_, Some(reason))) => missing.push((sanitizer, reason)),
-            Err(reason) => missing.push((sanitizer, reason.clone())),
+            if !nightly.has_sources {
+                missing.push(format!("{name}: {NO_SOURCES}"));
+            }
+            println!("{name}: {}", nightly.version);
+            for package in &packages {
+                run_package(sanitizer, nightly, package, &mut totals)?;
+            }
         }
     }
-    if let Ok(nightly) = nightly {
-        println!("\n{}", nightly.version);
+    for what in &missing {
+        println!("could not run: {what}");
     }
-    print_table(&rows);
-    for (sanitizer, reason) in &missing {
-        println!("could not run: {}: {reason}", sanitizer.name());
-    }
-    verdict(&rows, missing.len(), options.strict)
+    verdict(totals, missing.len(), options.strict)
 }
 
 /// Splits the names into sanitizers and packages; without a name of a kind, all of the kind are
 /// meant.
 fn asked_for(names: &[String]) -> Result<(Vec<Sanitizer>, Vec<String>), Failure> {
-    let is_asked_for = |sanitizer: &Sanitizer| names.iter().any(|name| name == sanitizer.name());
-    let mut sanitizers: Vec<_> = Sanitizer::ALL.into_iter().filter(is_asked_for).collect();
+    let of = |name: &String| Sanitizer::ALL.into_iter().find(|it| it.name() == name);
+    let mut sanitizers: Vec<_> = names.iter().filter_map(of).collect();
     if sanitizers.is_empty() {
         sanitizers.extend(Sanitizer::ALL);
     }
-    let is_sanitizer = |name: &&String| Sanitizer::ALL.iter().any(|s| s.name() == name.as_str());
-    let crates: Vec<_> = names
-        .iter()
-        .filter(|name| !is_sanitizer(name))
-        .cloned()
-        .collect();
+    let crates = names.iter().filter(|name| of(name).is_none());
     let packages = PACKAGES.map(str::to_owned).to_vec();
-    Ok((sanitizers, chosen(&crates, packages, "shared unsafe code")?))
+    let packages = chosen(
+        &Vec::from_iter(crates.cloned()),
+        packages,
+        "shared unsafe code",
+    )?;
+    Ok((sanitizers, packages))
 }
 
-/// Builds a package's tests and runs each in a process of its own: a report is then a test's.
+/// Builds a package's tests and runs each in a process of its own: a report is then a test's. A
+/// test with a report has failed.
 fn run_package(
     sanitizer: Sanitizer,
     nightly: &Nightly,
     package: &str,
-) -> Result<Vec<Row>, Failure> {
+    totals: &mut Totals,
+) -> Result<(), Failure> {
     let stderr = match sanitizer.build(nightly, package).stderr() {
         Ok(stderr) => stderr,
         Err(failure) => {
             println!("{failure}");
-            let mut row = Row::new(sanitizer, package, "(do not build)");
-            row.failed = 1;
-            return Ok(vec![row]);
+            totals.count(false);
+            return Ok(());
         }
     };
     let env = sanitizer.env(nightly)?;
-    let mut rows: Vec<Row> = Vec::new();
+    let name = sanitizer.name();
+    let (before, mut hidden, mut time) = (*totals, 0, Duration::ZERO);
     for test in Test::list(&stderr, &sanitizer.tree(), package)? {
+        let shown = format!("{name} {package} {} {}", test.file, test.name);
         if LEFT_OUT.contains(&test.name.as_str()) {
-            println!("left out: {package} {} {}", test.file, test.name);
+            println!("left out: {shown}");
             continue;
         }
         let mut env = env.clone();
         if LEAVES_MEMORY.contains(&test.name.as_str()) {
             env.push(("ASAN_OPTIONS", "detect_leaks=0".to_owned()));
         }
-        let Run { ending, time, text } = test.run(&env, Some(LIMIT));
-        let passed = ending == Ending::Passed;
-        let found = reports(&text);
-        if !passed || found > 0 {
-            println!(
-                "{} {package} {} {}: FAILED\n{text}",
-                sanitizer.name(),
-                test.file,
-                test.name
-            );
+        let run = test.run(&env, Some(LIMIT));
+        let passed = run.ending == Ending::Passed && reports(&run.text) == 0;
+        if !passed {
+            println!("{shown}: FAILED\n{}", run.text);
         }
-        if rows.last().is_none_or(|row| row.file != test.file) {
-            rows.push(Row::new(sanitizer, package, &test.file));
-        }
-        if let Some(row) = rows.last_mut() {
-            row.passed += usize::from(passed);
-            row.failed += usize::from(!passed);
-            row.reports += found;
-            row.suppressed += suppressed(&text);
-            row.time += time;
-        }
+        totals.count(passed);
+        hidden += suppressed(&run.text);
+        time += run.time;
     }
-    Ok(rows)
-}
-
-impl Row {
-    fn new(sanitizer: Sanitizer, package: &str, file: &str) -> Self {
-        Self {
-            sanitizer,
-            package: package.to_owned(),
-            file: file.to_owned(),
-            passed: 0,
-            failed: 0,
-            reports: 0,
-            suppressed: 0,
-            time: Duration::ZERO,
-        }
-    }
-}
-
-fn print_table(rows: &[Row]) {
-    if rows.is_empty() {
-        return;
-    }
+    let passed = totals.passed - before.passed;
+    let failed = totals.failed - before.failed;
+    let seconds = time.as_secs_f64();
     println!(
-        "{:<9} {:<13} {:<17} {:>6} {:>6} {:>7} {:>10} {:>8}",
-        "sanitizer", "crate", "tests", "passed", "failed", "reports", "suppressed", "time"
+        "{seconds:>7.1} s  {name} {package}: {passed} passed, {failed} failed, {hidden} reports \
+         suppressed by xtask/sanitize"
     );
-    for row in rows {
-        println!(
-            "{:<9} {:<13} {:<17} {:>6} {:>6} {:>7} {:>10} {:>6.1} s",
-            row.sanitizer.name(),
-            row.package,
-            row.file,
-            row.passed,
-            row.failed,
-            row.reports,
-            row.suppressed,
-            row.time.as_secs_f64()
-        );
-    }
-    if rows.iter().any(|row| row.suppressed > 0) {
-        println!(
-            "suppressed: what only `atomic::fence` or an uninstrumented library orders, which \
-             ThreadSanitizer does not see; the lists are in xtask/sanitize"
-        );
-    }
+    Ok(())
 }
 
-fn verdict(rows: &[Row], missing: usize, strict: bool) -> Result<(), Failure> {
-    if rows.is_empty() && missing == 0 {
+fn verdict(totals: Totals, missing: usize, strict: bool) -> Result<(), Failure> {
+    if totals == Totals::default() && missing == 0 {
         return Err("there was no test to run".into());
     }
-    let failed: usize = rows.iter().map(|row| row.failed).sum();
-    let reports: usize = rows.iter().map(|row| row.reports).sum();
-    if failed + reports > 0 {
-        return Err(format!("{failed} tests failed, with {reports} reports").into());
+    if totals.failed > 0 {
+        return Err(format!("{} tests failed", totals.failed).into());
     }
     if strict && missing > 0 {
         return Err("not everything could be run".into());
@@ -280,41 +213,26 @@ fn verdict(rows: &[Row], missing: usize, strict: bool) -> Result<(), Failure> {
 mod tests {
     use super::*;
 
-    fn row(failed: usize, reports: usize) -> Row {
-        Row {
-            failed,
-            reports,
-            ..Row::new(Sanitizer::Thread, "ganger-deque", "stress")
-        }
-    }
-
     #[test]
     fn names_are_sanitizers_or_crates() {
         let asked =
-            |names: &[&str]| asked_for(&names.iter().map(|n| (*n).to_owned()).collect::<Vec<_>>());
+            |names: &[&str]| asked_for(&Vec::from_iter(names.iter().map(|&it| it.to_owned())));
         let (sanitizers, packages) = asked(&[]).unwrap();
         assert_eq!((sanitizers.len(), packages.len()), (2, PACKAGES.len()));
         let (sanitizers, packages) = asked(&["mpsc", "thread"]).unwrap();
-        assert_eq!(sanitizers, [Sanitizer::Thread]);
-        assert_eq!(packages, ["ganger-mpsc"]);
+        assert_eq!(
+            (sanitizers, packages),
+            (vec![Sanitizer::Thread], vec!["ganger-mpsc".to_owned()])
+        );
         assert!(asked(&["memory"]).is_err());
     }
 
     #[test]
-    fn what_is_left_out_is_there() {
-        let file = crate::root::root().join("crates/sched/tests/idle_crowd.rs");
-        let text = std::fs::read_to_string(file).unwrap();
-        for name in LEFT_OUT {
-            assert!(text.contains(&format!("fn {name}(")), "{name}");
-        }
-    }
-
-    #[test]
-    fn a_report_is_an_error_and_what_is_missing_only_if_strict() {
-        assert!(verdict(&[row(0, 0)], 1, false).is_ok());
-        assert!(verdict(&[row(0, 0)], 0, true).is_ok());
-        assert!(verdict(&[row(0, 0)], 1, true).is_err());
-        assert!(verdict(&[row(1, 0)], 0, false).is_err());
-        assert!(verdict(&[row(0, 0), row(0, 1)], 0, false).is_err());
+    fn a_failed_test_is_an_error_and_what_is_missing_only_if_strict() {
+        let verdict = |passed, failed, missing, strict| {
+            verdict(Totals { passed, failed }, missing, strict).is_ok()
+        };
+        assert!(verdict(1, 0, 1, false) && verdict(1, 0, 0, true));
+        assert!(!verdict(1, 0, 1, true) && !verdict(1, 1, 0, false) && !verdict(0, 0, 0, false));
     }
 }
