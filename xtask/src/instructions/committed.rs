@@ -2,7 +2,6 @@
 //! another C library allocates and copies in another way. So a set is compared with counts of its
 //! own kind of machine only.
 
-use super::cost::{Cost, Kind};
 use crate::Failure;
 use crate::root::root;
 use serde::{Deserialize, Serialize};
@@ -15,6 +14,52 @@ use std::process::Command;
 
 /// The costs of each act.
 pub(super) type Counts = BTreeMap<String, Cost>;
+
+/// What a round of an act takes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Cost {
+    /// Of all code.
+    pub(super) instructions: f64,
+    /// Instructions of the program itself.
+    pub(super) own: f64,
+    /// Read-modify-writes of the program itself, where they can be told from others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) rmws: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) fences: Option<f64>,
+    pub(super) allocations: f64,
+}
+
+/// The names of a cost's columns.
+pub(super) const COLUMNS: [&str; 5] = ["instructions", "own", "RMWs", "fences", "allocs"];
+
+impl Cost {
+    pub(super) fn columns(&self) -> [Option<f64>; 5] {
+        let Self {
+            instructions,
+            own,
+            rmws,
+            fences,
+            allocations,
+        } = *self;
+        [
+            Some(instructions),
+            Some(own),
+            rmws,
+            fences,
+            Some(allocations),
+        ]
+    }
+
+    /// Returns the columns as text; `-` for a count that was not made.
+    pub(super) fn shown(&self) -> [String; 5] {
+        self.columns().map(|count| match count {
+            Some(count) => format!("{count:.2}"),
+            None => "-".to_owned(),
+        })
+    }
+}
 
 /// The properties of a machine on which a count depends.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,12 +74,9 @@ pub(super) struct Machine {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Committed {
-    /// The tolerance above a committed count of the program's own instructions, as a fraction.
+    /// The tolerance above a committed count, as a fraction.
     tolerance: f64,
-    /// The same, of all instructions: the allocator's count differs from run to run where threads
-    /// meet in it.
-    tolerance_with_libraries: f64,
-    /// The tolerance above any other committed count, unless the first fraction of it is more.
+    /// The tolerance above a count other than of instructions, unless the fraction is more.
     slack: f64,
     sets: Vec<Set>,
 }
@@ -46,28 +88,25 @@ struct Set {
     counts: Counts,
 }
 
-/// A count compared with the committed count.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Counts compared with the committed counts, with the columns that say so.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
-    More,
+    More(Vec<&'static str>),
     New,
-    Less,
+    Less(Vec<&'static str>),
     Fine,
 }
 
-impl Verdict {
-    /// Returns the text behind the act, if any.
-    pub(super) fn text(self) -> &'static str {
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::More => ": MORE than the tolerance allows",
-            Self::New => ": NOT committed yet",
-            Self::Less => ": less; commit it with --accept",
-            Self::Fine => "",
+            Self::More(columns) => {
+                write!(f, "{}: MORE than the tolerance allows", columns.join(", "))
+            }
+            Self::New => write!(f, "NOT committed yet"),
+            Self::Less(columns) => write!(f, "{}: less; --accept commits it", columns.join(", ")),
+            Self::Fine => Ok(()),
         }
-    }
-
-    pub(super) fn is_worse(self) -> bool {
-        matches!(self, Self::More | Self::New)
     }
 }
 
@@ -124,11 +163,9 @@ impl Committed {
         machines.collect::<Vec<_>>().join(", and of ")
     }
 
-    /// Takes new counts in; acts that have none keep theirs. Removes counts of other compilers, for
-    /// they are of earlier code.
-    pub(super) fn accept(&mut self, machine: Machine, new: Counts) {
-        let mut counts = self.of(&machine).cloned().unwrap_or_default();
-        counts.extend(new);
+    /// Takes the counts of a kind of machine in. Removes counts of other compilers, for they are of
+    /// earlier code.
+    pub(super) fn accept(&mut self, machine: Machine, counts: Counts) {
         let is_kept = |set: &Set| set.machine != machine && set.machine.rustc == machine.rustc;
         self.sets.retain(is_kept);
         self.sets.push(Set { machine, counts });
@@ -136,57 +173,43 @@ impl Committed {
 
     /// Returns the first set with atomic instructions, to be shown.
     pub(super) fn shown(&self) -> Option<(&Machine, &Counts)> {
-        let is_full = |set: &&Set| {
-            set.counts
-                .values()
-                .all(|cost| cost.contains_key(&Kind::Rmws))
-        };
+        let is_full = |set: &&Set| set.counts.values().all(|cost| cost.rmws.is_some());
         let set = self.sets.iter().find(is_full)?;
         Some((&set.machine, &set.counts))
     }
 
-    /// Forgets the acts of this machine that `is_there` does not know.
-    pub(super) fn forget_others(&mut self, machine: &Machine, is_there: impl Fn(&str) -> bool) {
-        let sets = self.sets.iter_mut();
-        for set in sets.filter(|set| set.machine == *machine) {
-            set.counts.retain(|act, _| is_there(act));
-        }
-    }
-
-    /// Returns the worst verdict on an act's costs, and the kinds of cost with it.
-    pub(super) fn verdict(&self, cost: &Cost, before: Option<&Cost>) -> (Verdict, Vec<Kind>) {
+    /// Returns the worst verdict on an act's costs. Instructions of libraries decide nothing: chance
+    /// decides which threads meet in the allocator, whose calls are counted.
+    pub(super) fn verdict(&self, cost: &Cost, before: Option<&Cost>) -> Verdict {
         let Some(before) = before else {
-            return (Verdict::New, Vec::new());
+            return Verdict::New;
         };
-        let of = |kind: Kind| match (cost.get(&kind), before.get(&kind)) {
-            (Some(&count), Some(&before)) => self.verdict_of(kind, count, before),
-            (Some(_), None) => Verdict::New,
-            (None, _) => Verdict::Fine,
-        };
-        let verdicts = Kind::ALL.map(|kind| (of(kind), kind));
-        let worst = [Verdict::More, Verdict::New, Verdict::Less]
-            .into_iter()
-            .find(|&worst| verdicts.iter().any(|&(verdict, _)| verdict == worst));
-        let worst = worst.unwrap_or(Verdict::Fine);
-        let kinds = verdicts
-            .into_iter()
-            .filter(|&(verdict, _)| verdict == worst);
-        (worst, kinds.map(|(_, kind)| kind).collect())
-    }
-
-    fn verdict_of(&self, kind: Kind, count: f64, before: f64) -> Verdict {
-        let slack = match kind {
-            Kind::Own => before * self.tolerance,
-            Kind::Instructions => before * self.tolerance_with_libraries,
-            // Chance decides which threads meet in the allocator.
-            Kind::LibraryRmws => return Verdict::Fine,
-            // Time decides in the mutex which of the two tasks is next.
-            _ => self.slack.max(before * self.tolerance),
-        };
-        match count - before {
-            more if more > slack => Verdict::More,
-            less if less < -slack => Verdict::Less,
-            _ => Verdict::Fine,
+        let (mut more, mut less) = (Vec::new(), Vec::new());
+        let pairs = cost.columns().into_iter().zip(before.columns());
+        for (name, pair) in COLUMNS.into_iter().zip(pairs).skip(1) {
+            let (count, before) = match pair {
+                (Some(count), Some(before)) => (count, before),
+                (Some(_), None) => return Verdict::New,
+                (None, _) => continue,
+            };
+            let fraction = before * self.tolerance;
+            let slack = if name == "own" {
+                fraction
+            } else {
+                self.slack.max(fraction)
+            };
+            if count - before > slack {
+                more.push(name);
+            } else if before - count > slack {
+                less.push(name);
+            }
+        }
+        if !more.is_empty() {
+            Verdict::More(more)
+        } else if !less.is_empty() {
+            Verdict::Less(less)
+        } else {
+            Verdict::Fine
         }
     }
 }
@@ -196,25 +219,21 @@ mod tests {
     use super::*;
 
     fn machine(rustc: &str, libc: &str) -> Machine {
-        Machine {
-            arch: "pdp11".to_owned(),
-            rustc: rustc.to_owned(),
-            libc: libc.to_owned(),
+        let [arch, rustc, libc] = ["pdp11", rustc, libc].map(str::to_owned);
+        Machine { arch, rustc, libc }
+    }
+
+    fn cost(own: f64, rmws: Option<f64>) -> Cost {
+        Cost {
+            own,
+            rmws,
+            ..Cost::default()
         }
-    }
-
-    fn cost(instructions: f64, rmws: f64) -> Cost {
-        Cost::from([(Kind::Own, instructions), (Kind::Rmws, rmws)])
-    }
-
-    fn counts(step: f64) -> Counts {
-        Counts::from([("step".to_owned(), cost(step, 0.0))])
     }
 
     fn committed() -> Committed {
         Committed {
             tolerance: 0.02,
-            tolerance_with_libraries: 0.1,
             slack: 0.05,
             sets: Vec::new(),
         }
@@ -222,92 +241,35 @@ mod tests {
 
     #[test]
     fn more_than_the_tolerance_is_more() {
-        let verdict = |instructions: f64| {
-            let before = cost(100.0, 0.0);
-            committed()
-                .verdict(&cost(instructions, 0.0), Some(&before))
-                .0
-        };
-        let verdicts = [97.0, 99.0, 101.9, 102.1].map(verdict);
-        let expected = [Verdict::Less, Verdict::Fine, Verdict::Fine, Verdict::More];
-        assert_eq!(verdicts, expected);
-        assert_eq!(verdicts.map(Verdict::is_worse), [false, false, false, true]);
-        assert!(Verdict::New.is_worse());
-        assert_eq!(committed().verdict(&cost(1.0, 0.0), None).0, Verdict::New);
-    }
-
-    #[test]
-    fn a_read_modify_write_more_is_more_however_few_instructions_there_are() {
-        let verdict =
-            |rmws: f64, before: &Cost| committed().verdict(&cost(90.0, rmws), Some(before));
-        let before = cost(100.0, 2.08);
-        assert_eq!(verdict(2.12, &before), (Verdict::Less, vec![Kind::Own]));
-        assert_eq!(verdict(2.14, &before), (Verdict::More, vec![Kind::Rmws]));
-        let uncounted = Cost::from([(Kind::Own, 90.0)]);
-        assert_eq!(verdict(2.0, &uncounted), (Verdict::New, vec![Kind::Rmws]));
+        let before = cost(100.0, Some(2.08));
+        let verdict = |own, rmws| committed().verdict(&cost(own, rmws), Some(&before));
+        assert_eq!(verdict(97.0, Some(2.08)), Verdict::Less(vec!["own"]));
+        assert_eq!(verdict(101.9, Some(2.12)), Verdict::Fine);
+        assert_eq!(verdict(102.1, Some(2.08)), Verdict::More(vec!["own"]));
+        assert_eq!(verdict(90.0, Some(2.14)), Verdict::More(vec!["RMWs"]));
         // Here they can't be counted.
-        let fine = committed().verdict(&uncounted, Some(&cost(90.0, 2.0)));
-        assert_eq!(fine.0, Verdict::Fine);
-    }
-
-    #[test]
-    fn the_allocator_may_take_more_than_the_program_may() {
-        let of = |all: f64| Cost::from([(Kind::Instructions, all)]);
-        let verdicts = [109.0, 111.0].map(|all| committed().verdict(&of(all), Some(&of(100.0))).0);
-        assert_eq!(verdicts, [Verdict::Fine, Verdict::More]);
-    }
-
-    #[test]
-    fn what_is_left_to_chance_is_not_compared() {
-        let of = |rmws: f64| Cost::from([(Kind::LibraryRmws, rmws)]);
+        assert_eq!(verdict(100.0, None), Verdict::Fine);
         assert_eq!(
-            committed().verdict(&of(90.0), Some(&of(50.0))).0,
-            Verdict::Fine
+            committed().verdict(&before, Some(&cost(100.0, None))),
+            Verdict::New
         );
-    }
-
-    #[test]
-    fn the_set_that_is_shown_has_atomic_instructions() {
-        let mut committed = committed();
-        assert_eq!(committed.shown(), None);
-        let bare = Cost::from([(Kind::Instructions, 7.0)]);
-        let bare = Counts::from([("step".to_owned(), bare)]);
-        committed.accept(machine("rustc 1", "glibc 1"), bare);
-        assert_eq!(committed.shown(), None);
-        let full = machine("rustc 1", "glibc 2");
-        committed.accept(full.clone(), counts(7.0));
-        assert_eq!(committed.shown(), Some((&full, &counts(7.0))));
+        assert_eq!(committed().verdict(&before, None), Verdict::New);
     }
 
     #[test]
     fn each_kind_of_machine_has_its_counts_until_the_compiler_changes() {
+        let counts = |own| Counts::from([("step".to_owned(), cost(own, None))]);
         let mut committed = committed();
         let [one, two] = ["glibc 1", "glibc 2"].map(|libc| machine("rustc 1", libc));
-        committed.accept(one.clone(), counts(1.0));
-        committed.accept(two.clone(), counts(2.0));
-        committed.accept(one.clone(), counts(3.0));
+        for (machine, own) in [(&one, 1.0), (&two, 2.0), (&one, 3.0)] {
+            committed.accept(machine.clone(), counts(own));
+        }
         assert_eq!(committed.of(&one), Some(&counts(3.0)));
         assert_eq!(committed.of(&two), Some(&counts(2.0)));
-        assert_eq!(
-            committed.machines(),
-            "rustc 1 on pdp11 with glibc 2, and of rustc 1 on pdp11 with glibc 1"
-        );
-        let more = Counts::from([("send".to_owned(), cost(5.0, 2.0))]);
-        committed.accept(one.clone(), more);
-        assert_eq!(committed.of(&one).unwrap().len(), 2);
-        committed.forget_others(&one, |act| act == "step");
-        assert_eq!(committed.of(&one), Some(&counts(3.0)));
+        assert_eq!(committed.shown(), None);
         let newer = machine("rustc 2", "glibc 1");
-        assert_eq!(committed.of(&newer), None);
         committed.accept(newer.clone(), counts(4.0));
         assert_eq!((committed.of(&one), committed.of(&two)), (None, None));
         assert_eq!(committed.of(&newer), Some(&counts(4.0)));
-    }
-
-    #[test]
-    fn this_machine_has_a_compiler_of_the_toolchain() {
-        let here = Machine::here().unwrap();
-        assert!(here.rustc.starts_with("rustc "), "{here}");
-        assert_eq!(here.arch, ARCH);
     }
 }

@@ -7,31 +7,25 @@
 //!
 //! On x86-64 the atomic instructions are counted as well.
 
-mod callgrind;
 mod committed;
-mod cost;
-mod least;
 mod listing;
 mod profile;
 mod table;
 
 use crate::Failure;
 use crate::cargo::Cargo;
+use crate::loom::{at_a_time, cores};
 use crate::root::{Tree, root};
-use callgrind::Callgrind;
 use clap::Parser;
-use committed::{Committed, Counts, Machine, Verdict};
-use cost::{Act, Cost, Kind};
-use listing::Listing;
+use committed::{COLUMNS, Committed, Cost, Counts, Machine, Verdict};
+use listing::{Atomic, Listing};
 use profile::Profile;
+use std::collections::BTreeMap;
 use std::env::consts::EXE_SUFFIX;
 use std::ffi::OsString;
-use std::num::NonZeroUsize;
-use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
+use std::sync::Mutex;
 
 const PACKAGE: &str = "ganger-count";
 const COMMITTED: &str = "benches/instructions.json";
@@ -42,11 +36,11 @@ const MISUSED: u8 = 2;
 /// Counts the costs of a step, a send, a spawn, a question, a channel, a timer, a socket and other
 /// acts, under callgrind: instructions, read-modify-writes, fences, allocations
 ///
-/// The counts, except libraries' read-modify-writes, are compared with benches/instructions.json.
-/// A line below an act has the committed counts where they differ. Exits with 1 if a count is above
+/// The counts, except libraries' instructions, are compared with benches/instructions.json. A line
+/// below an act has the committed counts where they differ. Exits with 1 if a count is above
 /// the committed count by more than its tolerance, and with 2 if it can't count or has nothing to
 /// compare with.
-#[derive(Debug, Parser)]
+#[derive(Debug, Default, Parser)]
 #[command(bin_name = "cargo xtask bench", max_term_width = 100)]
 struct Options {
     /// Counts instructions in place of measuring time
@@ -60,15 +54,6 @@ struct Options {
 
     /// Counts these acts alone
     #[arg(long, value_name = "ACT", value_delimiter = ',')]
-    only: Vec<String>,
-}
-
-/// What is counted, and for what.
-#[derive(Default)]
-struct Goal {
-    /// To commit the counts.
-    accept: bool,
-    /// These acts, or all of them.
     only: Vec<String>,
 }
 
@@ -91,11 +76,7 @@ pub(crate) fn is_wanted(args: &[OsString]) -> bool {
 pub(crate) fn run(args: &[OsString]) -> ExitCode {
     let name = OsString::from("bench");
     let said = Options::parse_from([&name].into_iter().chain(args));
-    let goal = Goal {
-        accept: said.accept,
-        only: said.only,
-    };
-    match count(&goal) {
+    match count(&said) {
         Ok(Counting::Fine) => ExitCode::SUCCESS,
         Ok(Counting::Worse(acts)) => {
             eprintln!("error: {}", complaint(&acts));
@@ -118,7 +99,7 @@ pub(crate) fn run(args: &[OsString]) -> ExitCode {
 /// The same code built in two folders differs by up to 7 % in an act, since rustc orders and
 /// inlines functions differently. So a count above the committed one is no proof of a fault.
 pub(crate) fn gate() -> Result<Option<String>, Failure> {
-    Ok(match count(&Goal::default())? {
+    Ok(match count(&Options::default())? {
         Counting::Fine => None,
         Counting::Worse(acts) => Some(complaint(&acts)),
         Counting::Not(why) => Some(format!("not counted: {why}")),
@@ -133,135 +114,139 @@ fn complaint(acts: &[String]) -> String {
     )
 }
 
+/// An act that the program repeats, with few rounds and with many.
+#[derive(Debug, PartialEq, Eq)]
+struct Act {
+    name: String,
+    rounds: [u64; 2],
+    what: String,
+}
+
+impl Act {
+    /// Reads a line of `ganger-count --list`.
+    fn parse(line: &str) -> Option<Self> {
+        let mut fields = line.splitn(4, '\t');
+        let mut next = || fields.next();
+        let (name, few, many, what) = (next()?, next()?, next()?, next()?);
+        Some(Self {
+            name: name.to_owned(),
+            rounds: [few.parse().ok()?, many.parse().ok()?],
+            what: what.to_owned(),
+        })
+    }
+
+    /// Returns the costs of a round; atomic instructions only if a listing of them is given.
+    fn count(&self, program: &Path, listing: Option<&Listing>) -> Result<Cost, Failure> {
+        let folder = Tree::own().target;
+        let run = |rounds: u64| {
+            let args = [&*self.name, &rounds.to_string()];
+            Profile::of_run(&folder, program, &args)
+        };
+        Ok(self.difference([&run(self.rounds[0])?, &run(self.rounds[1])?], listing))
+    }
+
+    fn difference(&self, [few, many]: [&Profile; 2], listing: Option<&Listing>) -> Cost {
+        let rounds = (self.rounds[1] - self.rounds[0]) as f64;
+        let each = |of: &dyn Fn(&Profile) -> u64, parts: f64| {
+            let count = of(many).saturating_sub(of(few)) as f64 / rounds;
+            (count * parts).round() / parts
+        };
+        let allocators = [
+            "malloc",
+            "calloc",
+            "realloc",
+            "posix_memalign",
+            "aligned_alloc",
+        ];
+        let atomics = |kind| listing.map(|it| each(&|profile| it.executed(profile, kind), 100.0));
+        Cost {
+            instructions: each(&|profile| profile.instructions, 10.0),
+            own: each(&|profile| profile.own.values().sum(), 10.0),
+            rmws: atomics(Atomic::ReadModifyWrite),
+            fences: atomics(Atomic::Fence),
+            allocations: each(&|profile| profile.calls(&allocators), 100.0),
+        }
+    }
+}
+
 /// Counts every act, and prints the counts, with the committed counts if they differ.
-fn count(goal: &Goal) -> Result<Counting, Failure> {
+fn count(options: &Options) -> Result<Counting, Failure> {
     let path = root().join(COMMITTED);
-    let accept = goal.accept;
     let machine = Machine::here()?;
     let mut committed = Committed::load(&path)?;
-    if !accept && committed.of(&machine).is_none() {
+    let known = committed.of(&machine).cloned();
+    if !options.accept && known.is_none() {
         let there = committed.machines();
         return Ok(Counting::Not(format!(
             "this is {machine}, and {COMMITTED} has counts of {there} alone; \
              `--accept` adds those of this machine"
         )));
     }
-    let callgrind = match Callgrind::find(Tree::own().target.clone()) {
-        Ok(callgrind) => callgrind,
-        Err(why) => return Ok(Counting::Not(why)),
-    };
+    if let Err(error) = Command::new("valgrind").arg("--version").output() {
+        return Ok(Counting::Not(format!("can't start valgrind: {error}")));
+    }
     Cargo::new(["build", "--profile", "bench", "-p", PACKAGE]).run()?;
     let program = program()?;
-    let all = acts(&program)?;
-    if let Some(unknown) = goal
-        .only
-        .iter()
-        .find(|&it| all.iter().all(|act| act.name != *it))
-    {
-        let known: Vec<_> = all.iter().map(|act| act.name.as_str()).collect();
-        return Err(format!("no act `{unknown}`; there are {}", known.join(", ")).into());
+    let mut acts = acts(&program)?;
+    let is_there = |name: &&String| acts.iter().any(|act| act.name == **name);
+    if let Some(unknown) = options.only.iter().find(|name| !is_there(name)) {
+        return Err(format!("no act `{unknown}`; `{PACKAGE} --list` has them").into());
     }
-    let is_wanted = |act: &&Act| goal.only.is_empty() || goal.only.contains(&act.name);
-    let acts: Vec<&Act> = all.iter().filter(is_wanted).collect();
-    if let Err(why) = callgrind.try_out(&program) {
-        return Ok(Counting::Not(why));
+    acts.retain(|act| options.only.is_empty() || options.only.contains(&act.name));
+    // Processors have instructions that an older valgrind does not know.
+    if let Err(why) = Profile::of_run(&Tree::own().target, &program, &["--list"]) {
+        return Ok(Counting::Not(why.to_string()));
     }
-    let mut listing = match Listing::find() {
-        Ok(()) => Some(Listing::of(&program)?),
-        Err(why) => {
-            println!("RMWs and fences are not counted: {why}");
-            None
+    let listing = Listing::of(&program);
+    if let Err(why) = &listing {
+        println!("RMWs and fences are not counted: {why}");
+    }
+    let costs = Mutex::new(BTreeMap::new());
+    // Counts do not mind the company.
+    at_a_time(cores(), acts.iter().collect(), |_, act: &Act| {
+        let cost = act.count(&program, listing.as_ref().ok());
+        let cost = cost.map_err(|failure| failure.to_string());
+        // A lock is poisoned only if a thread has panicked, and then the caller panics too.
+        if let Ok(mut costs) = costs.lock() {
+            costs.insert(act.name.clone(), cost);
         }
-    };
-    let known = if accept { None } else { committed.of(&machine) };
-    let mut counts = Counts::new();
+    });
+    let costs = costs.into_inner()?.into_iter();
+    let costs: Counts = costs
+        .map(|(act, cost)| Ok((act, cost?)))
+        .collect::<Result<_, String>>()?;
     let mut worse = Vec::new();
-    println!("{}", line("act", |kind| kind.name().to_owned(), "what"));
-    let profiles = profiles(&acts, &callgrind, &program);
-    for (act, profiles) in acts.into_iter().zip(profiles) {
-        let cost = act.count(profiles?, &program, listing.as_mut())?;
-        let before = known.and_then(|counts| counts.get(&act.name));
-        let (verdict, kinds) = match accept {
-            true => (Verdict::Fine, Vec::new()),
-            false => committed.verdict(&cost, before),
-        };
-        let Act { name, what, .. } = act;
-        let shown = |cost: &Cost, kind: Kind| cost.get(&kind).map(|&count| kind.show(count));
-        let or_none = |shown: Option<String>| shown.unwrap_or_else(|| "-".to_owned());
-        println!("{}", line(name, |kind| or_none(shown(&cost, kind)), what));
-        let change = before.and_then(|before| change(&cost, before));
-        if verdict != Verdict::Fine || change.is_some() {
-            let kinds: Vec<_> = kinds.into_iter().map(Kind::name).collect();
-            let said = match verdict {
-                Verdict::Fine => String::new(),
-                _ => format!("{}{}", kinds.join(", "), verdict.text()),
-            };
-            let said = [change.unwrap_or_default(), said];
-            let before = |kind| or_none(before.and_then(|before| shown(before, kind)));
-            println!("{}", line("  committed", before, said.join(" ").trim()));
+    println!("{}", line("act", COLUMNS.map(str::to_owned), "what"));
+    for Act { name, what, .. } in &acts {
+        let cost = &costs[name];
+        println!("{}", line(name, cost.shown(), what));
+        let before = known.as_ref().and_then(|counts| counts.get(name));
+        let verdict = committed.verdict(cost, before);
+        if verdict != Verdict::Fine {
+            let shown = before.map_or_else(|| COLUMNS.map(|_| "-".to_owned()), Cost::shown);
+            println!("{}", line("  committed", shown, &verdict.to_string()));
         }
-        if verdict.is_worse() {
+        if matches!(verdict, Verdict::More(_) | Verdict::New) {
             worse.push(name.clone());
         }
-        counts.insert(name.clone(), cost);
     }
-    if accept {
-        committed.accept(machine.clone(), counts);
-        committed.forget_others(&machine, |name| all.iter().any(|act| act.name == name));
+    if options.accept {
+        let mut counts = known
+            .filter(|_| !options.only.is_empty())
+            .unwrap_or_default();
+        counts.extend(costs);
+        committed.accept(machine, counts);
         committed.save(&path)?;
         table::update(&root().join(table::DOCUMENT), &committed)?;
+    } else if !worse.is_empty() {
+        return Ok(Counting::Worse(worse));
     }
-    Ok(match worse.is_empty() {
-        true => Counting::Fine,
-        false => Counting::Worse(worse),
-    })
+    Ok(Counting::Fine)
 }
 
-/// Runs the acts, as many at a time as there are processors: counts do not mind the company.
-fn profiles(
-    acts: &[&Act],
-    callgrind: &Callgrind,
-    program: &Path,
-) -> Vec<Result<[Profile; 2], String>> {
-    let next = AtomicUsize::new(0);
-    let threads = thread::available_parallelism().map_or(1, NonZeroUsize::get);
-    let some = || {
-        let mut done = Vec::new();
-        loop {
-            // Ordering: Relaxed: only the number matters.
-            let at = next.fetch_add(1, Ordering::Relaxed);
-            let Some(act) = acts.get(at) else {
-                return done;
-            };
-            let profiles = act.profiles(callgrind, program);
-            done.push((at, profiles.map_err(|failure| failure.to_string())));
-        }
-    };
-    let mut done = thread::scope(|scope| {
-        let threads: Vec<_> = (0..threads).map(|_| scope.spawn(some)).collect();
-        let done = threads.into_iter().map(|it| it.join());
-        done.flat_map(|some| some.unwrap_or_else(|panic| resume_unwind(panic)))
-            .collect::<Vec<_>>()
-    });
-    done.sort_by_key(|&(at, _)| at);
-    done.into_iter().map(|(_, profiles)| profiles).collect()
-}
-
-/// How the program's own instructions differ from the committed ones, where runs of the same code
-/// differ less.
-fn change(cost: &Cost, before: &Cost) -> Option<String> {
-    const NOISE: f64 = 0.005;
-    let (now, before) = (cost.get(&Kind::Own)?, before.get(&Kind::Own)?);
-    let more = now / before - 1.0;
-    (more.abs() > NOISE).then(|| format!("own {:+.1} %", 100.0 * more))
-}
-
-/// A line of the output: a name, a column for each kind, and words.
-fn line(name: &str, column: impl Fn(Kind) -> String, words: &str) -> String {
-    let columns = Kind::ALL.map(|kind| {
-        let width = kind.name().len().max(7);
-        format!(" {:>width$}", column(kind))
-    });
+/// A line of the output: a name, the columns, and words.
+fn line(name: &str, columns: [String; 5], words: &str) -> String {
+    let columns = columns.map(|column| format!(" {column:>12}"));
     format!("{name:<16}{}  {words}", columns.concat())
 }
 
@@ -300,30 +285,21 @@ mod tests {
     }
 
     #[test]
-    fn a_line_has_a_column_for_each_kind() {
-        let heading = line("act", |kind| kind.name().to_owned(), "what");
-        let row = line("step", |kind| kind.show(12.345), "a step");
-        assert_eq!(heading.find("what"), row.find("a step"));
-        assert_eq!(
-            row,
-            "step                     12.3    12.3   12.35   12.35   12.35   12.35   12.35   \
-             12.35  a step"
-        );
-    }
-
-    #[test]
-    fn a_change_is_told_though_it_is_within_the_tolerance() {
-        let own = |count: f64| Cost::from([(Kind::Own, count)]);
-        let told = [100.4, 101.0, 98.0].map(|now| change(&own(now), &own(100.0)));
-        let expected = [None, Some("own +1.0 %"), Some("own -2.0 %")];
-        assert_eq!(told, expected.map(|text| text.map(str::to_owned)));
-    }
-
-    #[test]
-    fn the_committed_counts_can_be_read_and_the_program_is_a_package() {
-        let committed = Committed::load(&root().join(COMMITTED)).unwrap();
-        assert!(!committed.machines().is_empty());
-        let manifest = std::fs::read_to_string(root().join("benches/count/Cargo.toml")).unwrap();
-        assert!(manifest.contains(&format!("name = \"{PACKAGE}\"")));
+    fn a_round_costs_what_more_rounds_cost_more() {
+        let profile = |instructions, own| Profile {
+            instructions,
+            own: [(1, own)].into(),
+            ..Profile::default()
+        };
+        let act = Act::parse("step\t2\t12\ta step: one").unwrap();
+        assert_eq!(act.what, "a step: one");
+        let cost = act.difference([&profile(1_000, 30), &profile(5_154, 90)], None);
+        let expected = Cost {
+            instructions: 415.4,
+            own: 6.0,
+            ..Cost::default()
+        };
+        assert_eq!(cost, expected);
+        assert_eq!(Act::parse("step\t2\tmany\ta step"), None);
     }
 }

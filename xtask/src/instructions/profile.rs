@@ -1,16 +1,23 @@
-//! The counts of a run: of each instruction, and of each function's calls. They are read from
-//! callgrind's output with `--dump-instr=yes` (its manual has the format, "Callgrind Format
-//! Specification").
+//! Valgrind's callgrind, which counts the instructions of a run. Only user code counts, so the same
+//! program gives nearly the same counts again, but for the few steps at which threads meet.
+//!
+//! The counts are read from the output with `--dump-instr=yes` (callgrind's manual has the format,
+//! "Callgrind Format Specification").
 
+use crate::Failure;
 use std::collections::HashMap;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
 
+/// The counts of a run.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Profile {
+    /// Of all code.
     pub(super) instructions: u64,
-    /// The number of executions of each instruction: by object, a program or a library, and by
-    /// address.
-    executed: HashMap<String, HashMap<u64, u64>>,
-    calls: HashMap<String, u64>,
+    /// The executions of each instruction of the program itself, by address.
+    pub(super) own: HashMap<u64, u64>,
+    pub(super) calls: HashMap<String, u64>,
 }
 
 /// Names that are written out once, and then have a number.
@@ -32,7 +39,33 @@ impl Names {
 }
 
 impl Profile {
-    pub(super) fn parse(text: &str) -> Option<Self> {
+    /// Runs the program under callgrind. Runs with other arguments may happen at the same time: each
+    /// leaves its counts in a file of its own in `folder`, until they have been read.
+    pub(super) fn of_run(folder: &Path, program: &Path, args: &[&str]) -> Result<Self, Failure> {
+        let out = folder.join(format!("callgrind.{}.out", args.join(".")));
+        let mut valgrind = Command::new("valgrind");
+        valgrind.args(["--tool=callgrind", "--dump-instr=yes"]);
+        valgrind.arg(format!("--callgrind-out-file={}", out.display()));
+        // All fences are full fences, whether the kernel has `membarrier` or not.
+        valgrind
+            .arg(program)
+            .args(args)
+            .env("GANGER_MEMBARRIER", "off");
+        let output = valgrind.output().map_err(|error| {
+            format!("can't start valgrind: {error} (its package is called valgrind)")
+        })?;
+        if !output.status.success() {
+            let said = String::from_utf8_lossy(&output.stderr);
+            let last = said.lines().last().unwrap_or_default();
+            return Err(format!("valgrind can't run {args:?}: {}: {last}", output.status).into());
+        }
+        let text = fs::read_to_string(&out)?;
+        fs::remove_file(&out)?;
+        let profile = Self::parse(&text, &program.to_string_lossy());
+        profile.ok_or_else(|| format!("callgrind does not say what {args:?} executes").into())
+    }
+
+    fn parse(text: &str, program: &str) -> Option<Self> {
         let mut profile = Self::default();
         let (mut objects, mut functions) = (Names::default(), Names::default());
         let (mut object, mut called) = (String::new(), String::new());
@@ -54,52 +87,27 @@ impl Profile {
                     }
                     _ => {}
                 }
-                continue;
-            }
-            if let Some(rest) = line.strip_prefix("summary: ") {
+            } else if let Some(rest) = line.strip_prefix("summary: ") {
                 profile.instructions = number(rest.split(' ').next()?)?;
                 is_complete = true;
-                continue;
-            }
-            if !line.starts_with(|first: char| first.is_ascii_digit() || "+-*".contains(first)) {
-                continue;
-            }
-            let mut fields = line.split(' ');
-            address = position(fields.next()?, address)?;
-            let count = number(fields.nth(1)?)?;
-            // The line after a call has the call's costs.
-            if !std::mem::take(&mut is_inclusive) {
-                let executed = profile.executed.entry(object.clone()).or_default();
-                *executed.entry(address).or_default() += count;
+            } else if line
+                .starts_with(|first: char| first.is_ascii_digit() || "+-*".contains(first))
+            {
+                let mut fields = line.split(' ');
+                address = position(fields.next()?, address)?;
+                let count = number(fields.nth(1)?)?;
+                // The line after a call has the call's costs.
+                if !std::mem::take(&mut is_inclusive) && object == program {
+                    *profile.own.entry(address).or_default() += count;
+                }
             }
         }
         is_complete.then_some(profile)
     }
 
-    /// Returns the executed objects that are files.
-    pub(super) fn objects(&self) -> impl Iterator<Item = &str> {
-        let objects = self.executed.keys().map(String::as_str);
-        objects.filter(|object| object.starts_with('/'))
-    }
-
-    /// Returns the number of executions of the instruction at an address.
-    pub(super) fn executed(&self, object: &str, address: u64) -> u64 {
-        let executed = self.executed.get(object);
-        executed
-            .and_then(|it| it.get(&address))
-            .map_or(0, |&count| count)
-    }
-
-    /// Returns the number of executed instructions of an object.
-    pub(super) fn instructions_of(&self, object: &str) -> u64 {
-        let executed = self.executed.get(object);
-        executed.map_or(0, |executed| executed.values().sum())
-    }
-
     /// How often functions of these names were called.
     pub(super) fn calls(&self, names: &[&str]) -> u64 {
-        let calls = names.iter().filter_map(|&name| self.calls.get(name));
-        calls.sum()
+        names.iter().filter_map(|&name| self.calls.get(name)).sum()
     }
 }
 
@@ -129,13 +137,7 @@ mod tests {
 
     const TEXT: &str = "\
 # callgrind format
-version: 1
 cmd:  /bin/count send 2
-part: 1
-
-desc: Timerange: Basic block 0 - 357185
-
-positions: instr line
 events: Ir
 summary: 41
 
@@ -146,22 +148,15 @@ fn=(7) work
 +4 13 3
 calls=2 0x98930 3281
 * 13 20
-fi=(6) ./b.rs
 -4 12 5
 cob=(3) /lib/libc.so.6
-cfi=(9) ./malloc.c
 cfn=(8) malloc
 calls=4 0x98930 3281
 +0x10 12 1000
 
 ob=(3)
-fl=(9)
 fn=(8)
 0x98930 3281 4
-
-ob=(4) ???
-fn=(10) 0x0000000004848340
-0x4848340 0 1
 cfn=(8)
 calls=3 0x98930 3281
 * 0 30
@@ -169,29 +164,12 @@ calls=3 0x98930 3281
 
     #[test]
     fn instructions_and_calls_are_counted_without_what_calls_took() {
-        let profile = Profile::parse(TEXT).unwrap();
+        let profile = Profile::parse(TEXT, "/bin/count").unwrap();
         assert_eq!(profile.instructions, 41);
-        let counts = [0x1000, 0x1004, 0x1010].map(|at| profile.executed("/bin/count", at));
-        assert_eq!(counts, [7, 3, 0]);
-        assert_eq!(profile.executed("/lib/libc.so.6", 0x98930), 4);
-        assert_eq!(profile.executed("/lib/other.so", 0x98930), 0);
-        assert_eq!(profile.instructions_of("/bin/count"), 10);
-        assert_eq!(profile.instructions_of("/lib/other.so"), 0);
-        assert_eq!(profile.calls(&["malloc"]), 7);
-        assert_eq!(profile.calls(&["malloc", "work"]), 7);
-        let mut objects: Vec<_> = profile.objects().collect();
-        objects.sort_unstable();
-        assert_eq!(objects, ["/bin/count", "/lib/libc.so.6"]);
-    }
-
-    #[test]
-    fn what_is_cut_off_or_not_understood_is_no_profile() {
-        assert_eq!(Profile::parse(""), None);
-        assert_eq!(Profile::parse("summary: 7\n0x10 twelve"), None);
-        assert_eq!(
-            Profile::parse("summary: 7\nfn=(1)\n"),
-            None,
-            "no name for it"
-        );
+        assert_eq!(profile.own, HashMap::from([(0x1000, 7), (0x1004, 3)]));
+        assert_eq!(profile.calls(&["malloc", "calloc"]), 7);
+        for broken in ["", "summary: 7\n0x10 twelve", "summary: 7\nfn=(1)\n"] {
+            assert_eq!(Profile::parse(broken, ""), None, "{broken}");
+        }
     }
 }
