@@ -73,76 +73,39 @@ fn write(path: &Path, text: &[u8]) -> Result<(), Failure> {
 mod tests {
     use super::*;
 
-    /// A workspace of two files, and the folder of its copy, both removed by the drop.
-    struct Scratch(PathBuf);
-
-    impl Scratch {
-        fn new(name: &str) -> Self {
-            let name = format!("ganger-mutants-{name}-{}", std::process::id());
-            let scratch = Self(std::env::temp_dir().join(name));
-            write(&scratch.source().join("src/a.rs"), b"a").unwrap();
-            write(&scratch.source().join("b.rs"), b"b").unwrap();
-            scratch
-        }
-
-        fn source(&self) -> PathBuf {
-            self.0.join("source")
-        }
-
-        fn copy(&self, files: &[&str]) -> Copy {
-            let files: Vec<_> = files.iter().map(PathBuf::from).collect();
-            Copy::of(&self.source(), &files, &self.0.join("copy")).unwrap()
-        }
-    }
-
-    impl Drop for Scratch {
-        fn drop(&mut self) {
-            let _gone = fs::remove_dir_all(&self.0);
-        }
-    }
-
-    fn text(copy: &Copy, path: &str) -> String {
-        fs::read_to_string(copy.tree.root.join(path)).unwrap()
-    }
-
-    fn changes(changes: &[(&str, &str)]) -> Changes {
-        let owned = |&(path, text): &(&str, &str)| (path.to_owned(), text.to_owned());
-        changes.iter().map(owned).collect()
-    }
-
     #[test]
     fn a_mutant_follows_on_the_original() {
-        let scratch = Scratch::new("apply");
-        let mut copy = scratch.copy(&["src/a.rs", "b.rs"]);
-        copy.apply(&changes(&[("src/a.rs", "A"), ("b.rs", "B")]))
+        let name = format!("ganger-mutants-{}", std::process::id());
+        let folder = std::env::temp_dir().join(name);
+        let source = folder.join("source");
+        write(&source.join("src/a.rs"), b"a").unwrap();
+        write(&source.join("b.rs"), b"b").unwrap();
+        let copy = |files: &[&str]| {
+            let files: Vec<_> = files.iter().map(PathBuf::from).collect();
+            Copy::of(&source, &files, &folder.join("copy")).unwrap()
+        };
+        let mut both = copy(&["src/a.rs", "b.rs"]);
+        let text = |path: &str| fs::read_to_string(folder.join("copy/tree").join(path)).ok();
+        let both_texts = || {
+            [text("src/a.rs"), text("b.rs")]
+                .map(Option::unwrap)
+                .join(" ")
+        };
+        let changes = |changes: &[(&str, &str)]| {
+            let owned = |&(path, text): &(&str, &str)| (path.to_owned(), text.to_owned());
+            changes.iter().map(owned).collect::<Changes>()
+        };
+        both.apply(&changes(&[("src/a.rs", "A"), ("b.rs", "B")]))
             .unwrap();
+        assert_eq!(both_texts(), "A B");
+        both.apply(&changes(&[("b.rs", "BB")])).unwrap();
+        assert_eq!(both_texts(), "a BB");
+        // A copy that was left behind is brought up to date.
+        copy(&["src/a.rs"]);
         assert_eq!(
-            (text(&copy, "src/a.rs"), text(&copy, "b.rs")),
-            ("A".into(), "B".into())
+            (text("src/a.rs").as_deref(), text("b.rs")),
+            (Some("a"), None)
         );
-        copy.apply(&changes(&[("b.rs", "BB")])).unwrap();
-        assert_eq!(
-            (text(&copy, "src/a.rs"), text(&copy, "b.rs")),
-            ("a".into(), "BB".into())
-        );
-        copy.apply(&Changes::new()).unwrap();
-        assert_eq!(text(&copy, "b.rs"), "b");
-    }
-
-    #[test]
-    fn a_copy_that_was_left_behind_is_brought_up_to_date() {
-        let scratch = Scratch::new("renew");
-        let mut copy = scratch.copy(&["src/a.rs", "b.rs"]);
-        copy.apply(&changes(&[("src/a.rs", "left over")])).unwrap();
-        let old = fs::metadata(copy.tree.root.join("src/a.rs")).unwrap();
-        let copy = scratch.copy(&["src/a.rs"]);
-        assert_eq!(text(&copy, "src/a.rs"), "a");
-        assert!(!copy.tree.root.join("b.rs").exists());
-        let new = fs::metadata(copy.tree.root.join("src/a.rs")).unwrap();
-        assert!(new.modified().unwrap() >= old.modified().unwrap());
-        // An unchanged file keeps its time.
-        let copy = scratch.copy(&["src/a.rs"]);
-        let kept = fs::metadata(copy.tree.root.join("src/a.rs")).unwrap();
-        assert_eq!(new.modified().unwrap(), kept.modified().unwrap());
+        fs::remove_dir_all(folder).unwrap();
     }
 }

@@ -20,7 +20,6 @@
 
 mod copy;
 mod kind;
-mod known;
 mod list;
 mod place;
 mod switched;
@@ -30,7 +29,7 @@ mod written;
 
 use crate::Failure;
 use crate::loom::{at_a_time, chosen, cores};
-use crate::root::{Tree, root};
+use crate::root::{Tree, root, walk};
 use copy::Copy;
 use kind::{Killer, Kind};
 use list::{Body, Changes, Expected, Mutant};
@@ -162,8 +161,13 @@ fn prepare(package: &str, sources: &mut Sources) -> Result<Vec<Prepared>, Failur
     let text = fs::read_to_string(root().join(&path))?;
     let mutants = written::parse(&text).map_err(|error| format!("{path}: {error}"))?;
     let mut prepared = Vec::new();
-    let mut wrong = known::unknown(name, &mutants)?;
+    let mut wrong = Vec::new();
+    let files = tests_of(name)?;
     for mutant in mutants {
+        let killer = mutant.killer.as_deref();
+        if let Some(text) = killer.filter(|text| !Killer::new(text).is_in(&files)) {
+            wrong.push(format!("{}: there is no test {text}", mutant.name));
+        }
         match mutant.changes(name, sources) {
             Ok((changes, bodies)) => prepared.push(Prepared {
                 mutant,
@@ -179,6 +183,28 @@ fn prepare(package: &str, sources: &mut Sources) -> Result<Vec<Prepared>, Failur
         let wrong = wrong.join("\n  ");
         Err(format!("{path} does not fit the sources:\n  {wrong}").into())
     }
+}
+
+/// Returns the modules and the text of each file of a crate that may have tests.
+fn tests_of(name: &str) -> Result<Vec<(Vec<String>, String)>, Failure> {
+    let folder = root().join("crates").join(name);
+    let mut files = Vec::new();
+    for part in ["src", "tests"].map(|part| folder.join(part)) {
+        for path in if part.is_dir() {
+            walk(&part)?
+        } else {
+            Vec::new()
+        } {
+            if path.extension().is_some_and(|extension| extension == "rs") {
+                let modules = path.with_extension("");
+                let modules = modules
+                    .iter()
+                    .map(|part| part.to_string_lossy().into_owned());
+                files.push((modules.collect(), fs::read_to_string(part.join(&path))?));
+            }
+        }
+    }
+    Ok(files)
 }
 
 /// Keeps the mutants named in `only`, and their crates.
@@ -273,10 +299,7 @@ fn run_crate<'a>(
     let left = Mutex::new(Vec::new());
     at_a_time(jobs, by_number, |_, number| {
         let start = Instant::now();
-        let killed = match killer(&mutants[number]) {
-            Some(killer) => trial.by_killer(number, &killer),
-            None => Ok(None),
-        };
+        let killed = trial.of_number(number, killer(&mutants[number]).as_ref(), true);
         match killed.transpose() {
             Some(verdict) => tell(number, start, verdict),
             None if killers_only => tell(number, start, Ok(Verdict::Survived)),
@@ -287,7 +310,12 @@ fn run_crate<'a>(
     at_a_time(jobs, left, |_, number| {
         let start = Instant::now();
         let killer = killer(&mutants[number]);
-        tell(number, start, trial.by_any_other(number, killer.as_ref()));
+        let killed = trial.of_number(number, killer.as_ref(), false);
+        tell(
+            number,
+            start,
+            killed.map(|it| it.unwrap_or(Verdict::Survived)),
+        );
     });
     at_a_time(copies.len(), alone, |job, number| {
         let start = Instant::now();
@@ -319,39 +347,5 @@ mod tests {
     fn every_list_fits_the_sources() {
         let crates = prepare_all(&packages().unwrap()).unwrap();
         assert!(crates.iter().all(|(_, mutants)| !mutants.is_empty()));
-    }
-
-    #[test]
-    fn mutants_are_selected_by_name() {
-        let mutant = |name: &str| {
-            let text = format!("k\n  {name} @ f: a ~> b");
-            Prepared {
-                mutant: written::parse(&text).unwrap().remove(0),
-                changes: Changes::new(),
-                bodies: None,
-            }
-        };
-        let all = || {
-            let (a, b) = (vec![mutant("one"), mutant("two")], vec![mutant("three")]);
-            vec![("a".to_owned(), a), ("b".to_owned(), b)]
-        };
-        let names = |crates: &[(String, Vec<Prepared>)]| -> Vec<String> {
-            let name = |prepared: &Prepared| prepared.mutant.name.clone();
-            crates
-                .iter()
-                .flat_map(|(_, mutants)| mutants)
-                .map(name)
-                .collect()
-        };
-        let mut crates = all();
-        select(&mut crates, &[]).unwrap();
-        assert_eq!(names(&crates), ["one", "two", "three"]);
-        select(&mut crates, &["two".to_owned()]).unwrap();
-        assert_eq!((crates.len(), names(&crates)), (1, vec!["two".to_owned()]));
-        let error = select(&mut all(), &["four".to_owned()]).unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "no mutant is called four; --list shows them"
-        );
     }
 }

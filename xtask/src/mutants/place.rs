@@ -122,56 +122,39 @@ impl Code {
 
     /// Returns the file of a place, and its bytes; or the fault of the place.
     pub(crate) fn find(&self, place: &Place) -> Result<(&File, Range<usize>), String> {
-        let items = self.items(place);
-        if items.is_empty() {
-            return Err(self.no_item(place));
-        }
-        let Some(find) = &place.find else {
-            let [(file, item)] = *items else {
-                return Err(several_items(place, &items));
+        let wanted = place.find.as_deref().map(texts);
+        let mut spots: Vec<(&File, Range<usize>)> = Vec::new();
+        for (file, item) in self.items(place) {
+            let found = match &wanted {
+                None => vec![item.tokens.clone()],
+                Some(wanted) => file.occurrences(wanted, item.tokens.clone()),
             };
-            return Ok((file, file.bytes(item.tokens.clone())));
-        };
-        let wanted = texts(find);
-        let mut all: Vec<(&File, usize)> = Vec::new();
-        for &(file, item) in &items {
-            for start in file.occurrences(&wanted, item.tokens.clone()) {
-                if !all
+            for spot in found {
+                if !spots
                     .iter()
-                    .any(|(other, at)| other.path == file.path && *at == start)
+                    .any(|(other, it)| other.path == file.path && *it == spot)
                 {
-                    all.push((file, start));
+                    spots.push((file, spot));
                 }
             }
         }
-        let (file, start) = match (&*all, place.nth) {
-            ([], _) => return Err(self.no_find(place, &wanted, &items)),
-            ([only], None) => *only,
-            (_, Some(_)) if items.len() > 1 => return Err(several_items(place, &items)),
-            ([_], Some(_)) => return Err("`find` occurs once there: leave `nth` out".to_owned()),
-            (all, Some(nth)) => match nth.checked_sub(1).and_then(|nth| all.get(nth)) {
-                Some(spot) => *spot,
-                None => {
-                    return Err(format!(
-                        "`find` occurs {} times there: mend `nth`",
-                        all.len()
-                    ));
-                }
-            },
-            (all, None) => return Err(several_occurrences(place, all)),
+        let spot = match (&*spots, place.nth) {
+            ([only], None) => Some(only),
+            ([_, _, ..], Some(nth)) => nth.checked_sub(1).and_then(|nth| spots.get(nth)),
+            _ => None,
         };
-        Ok((file, file.bytes(start..start + wanted.len())))
+        let (file, tokens) = spot.ok_or_else(|| self.complaint(place, &spots))?;
+        Ok((file, file.bytes(tokens.clone())))
     }
 
     /// Returns the items that a place may mean.
-    fn items(&self, place: &Place) -> Vec<(&File, &Item)> {
+    fn items(&self, place: &Place) -> impl Iterator<Item = (&File, &Item)> {
         let at: Vec<_> = place.at.split("::").map(str::trim).collect();
         self.all_items(place.file.as_deref())
-            .filter(|(_, item)| {
+            .filter(move |(_, item)| {
                 let rest = item.path.len().checked_sub(at.len());
                 rest.is_some_and(|rest| item.path[rest..].iter().eq(at.iter()))
             })
-            .collect()
     }
 
     fn all_items(&self, end: Option<&str>) -> impl Iterator<Item = (&File, &Item)> {
@@ -183,53 +166,42 @@ impl Code {
         files.flat_map(|file| file.items.iter().map(move |item| (file, item)))
     }
 
-    fn no_item(&self, place: &Place) -> String {
-        let mut text = format!("{} has no item `{}`", self.folder, place.at);
-        if let Some(file) = &place.file {
-            text.push_str(&format!(" in a file {file}"));
+    /// Says why a place does not fit, with the places that could be meant.
+    fn complaint(&self, place: &Place, spots: &[(&File, Range<usize>)]) -> String {
+        let at = &place.at;
+        if !spots.is_empty() {
+            let lines = spots.iter().map(|(file, spot)| {
+                let line = file.line(spot.start);
+                let code = file.text.lines().nth(line - 1).unwrap_or_default();
+                format!("{}:{line}: {}", file.path, code.trim())
+            });
+            let count = spots.len();
+            let text = format!("`{at}` has {count} such places: add tokens, a path, a file or `#`");
+            return text + &listed("they are", lines);
         }
-        text.push_str(": put its new name into `at`");
-        let name = place.at.rsplit("::").next().unwrap_or(&place.at).trim();
+        let mut text = format!("{} has no such place in `{at}`", self.folder);
+        let name = at.rsplit("::").next().unwrap_or(at).trim();
         let named = self
             .all_items(None)
             .filter(|(_, item)| item.path.last().is_some_and(|it| it == name));
-        text.push_str(&listed(
-            "of this name are",
+        text += &listed(
+            "items of this name",
             named.map(|(file, item)| file.called(item)),
-        ));
-        if let Some(find) = &place.find {
-            text.push_str(&self.elsewhere(&texts(find)));
-        }
-        text
-    }
-
-    fn no_find(&self, place: &Place, wanted: &[&str], items: &[(&File, &Item)]) -> String {
-        let mut text = format!(
-            "`find` is not in `{}`: mend `find`, or `at` if it has moved",
-            place.at
         );
-        let items = items.iter().map(|(file, item)| file.called(item));
-        text.push_str(&listed("looked for in", items));
-        text.push_str(&self.elsewhere(wanted));
-        text
-    }
-
-    /// Returns the innermost items with these tokens.
-    fn elsewhere(&self, wanted: &[&str]) -> String {
-        let mut found = Vec::new();
-        for file in &self.files {
-            for start in file.occurrences(wanted, 0..file.tokens.len()) {
-                let around = file
+        let wanted = texts(place.find.as_deref().unwrap_or_default());
+        let mut around = Vec::new();
+        for file in self.files.iter().filter(|_| !wanted.is_empty()) {
+            for spot in file.occurrences(&wanted, 0..file.tokens.len()) {
+                let items = file
                     .items
                     .iter()
-                    .filter(|item| item.tokens.contains(&start));
-                if let Some(item) = around.min_by_key(|item| item.tokens.len()) {
-                    found.push(file.called(item));
-                }
+                    .filter(|item| item.tokens.contains(&spot.start));
+                let innermost = items.min_by_key(|item| item.tokens.len());
+                around.extend(innermost.map(|item| file.called(item)));
             }
         }
-        found.dedup();
-        listed("`find` occurs in", found.into_iter())
+        around.dedup();
+        text + &listed("items with these tokens", around.into_iter())
     }
 }
 
@@ -248,8 +220,8 @@ impl File {
         bodies.filter(is_in).min_by_key(Range::len)
     }
 
-    /// Returns the positions of these tokens within a range.
-    fn occurrences(&self, wanted: &[&str], within: Range<usize>) -> Vec<usize> {
+    /// Returns the places of these tokens within a range.
+    fn occurrences(&self, wanted: &[&str], within: Range<usize>) -> Vec<Range<usize>> {
         let end = (within.end + 1).saturating_sub(wanted.len());
         let is = |start: usize| {
             let tokens = self.tokens[start..].iter().zip(wanted);
@@ -257,7 +229,8 @@ impl File {
                 .into_iter()
                 .all(|(range, text)| self.text[range.clone()] == **text)
         };
-        (within.start..end).filter(|start| is(*start)).collect()
+        let starts = (within.start..end).filter(|start| is(*start));
+        starts.map(|start| start..start + wanted.len()).collect()
     }
 
     fn line(&self, token: usize) -> usize {
@@ -274,33 +247,6 @@ impl File {
 
 fn texts(text: &str) -> Vec<&str> {
     tokens(text).into_iter().map(|token| token.text).collect()
-}
-
-fn several_items(place: &Place, items: &[(&File, &Item)]) -> String {
-    let text = format!(
-        "there are {} of `{}`: put more of the path into `at`, or add `file`",
-        items.len(),
-        place.at
-    );
-    let items = items.iter().map(|(file, item)| {
-        let line = file.line(item.tokens.start);
-        format!("`{}` ({}:{line})", item.path.join("::"), file.path)
-    });
-    text + &listed("they are", items)
-}
-
-fn several_occurrences(place: &Place, spots: &[(&File, usize)]) -> String {
-    let count = spots.len();
-    let text = format!(
-        "`find` occurs {count} times in `{}`: add tokens to it, or `nth`",
-        place.at
-    );
-    let lines = spots.iter().map(|(file, start)| {
-        let line = file.line(*start);
-        let code = file.text.lines().nth(line - 1).unwrap_or_default();
-        format!("{}:{line}: {}", file.path, code.trim())
-    });
-    text + &listed("they are", lines)
 }
 
 /// Returns lines for a complaint; no text if `lines` is empty.
@@ -360,44 +306,58 @@ mod tests {
 
     #[test]
     fn tokens_are_found_in_a_named_item_whatever_their_layout() {
-        assert_eq!(
-            found(&place("A::one", "x=1;f(x")).unwrap(),
-            "x = 1;\n        f(x"
-        );
-        assert_eq!(found(&place("a::A::drop", "1")).unwrap(), "1");
-        assert_eq!(found(&place("impl Drop for A", "g(1)")).unwrap(), "g(1)");
-        assert_eq!(found(&place("B", "")).unwrap_or_default(), "struct B;");
-        assert_eq!(
-            found(&place("b::c::free", "")).unwrap(),
-            "fn free() { let y = 2; }"
-        );
+        for (at, find, text) in [
+            ("A::one", "x=1;f(x", "x = 1;\n        f(x"),
+            ("a::A::drop", "1", "1"),
+            ("impl Drop for A", "g(1)", "g(1)"),
+            ("B", "", "struct B;"),
+            ("b::c::free", "", "fn free() { let y = 2; }"),
+            ("free", "z = 3", "z = 3"),
+        ] {
+            assert_eq!(found(&place(at, find)).as_deref(), Ok(text));
+        }
+        let mut third = place("A::one", "x");
+        third.nth = Some(3);
+        let code = code();
+        let (file, range) = code.find(&third).unwrap();
+        assert!(file.text[range.end..].starts_with(");"));
+        let mut either = place("free", "let");
+        either.file = Some("d.rs".to_owned());
+        assert_eq!(found(&either).as_deref(), Ok("let"));
     }
 
     #[test]
-    fn of_two_of_a_name_the_one_with_the_tokens_is_meant() {
-        assert_eq!(found(&place("free", "z = 3")).unwrap(), "z = 3");
-        assert_eq!(found(&place("one", "h()")).unwrap(), "h()");
-        let mut either = place("free", "let");
-        let error = found(&either).unwrap_err();
-        assert!(
-            error.starts_with("`find` occurs 2 times in `free`: add tokens"),
-            "{error}"
-        );
+    fn a_complaint_names_the_places_that_could_be_meant() {
+        let error = found(&place("free", "let")).unwrap_err();
         assert!(
             error.contains("crates/k/src/b/d.rs:1: fn free()"),
             "{error}"
         );
-        either.file = Some("d.rs".to_owned());
-        assert_eq!(found(&either).unwrap(), "let");
-        let error = found(&place("free", "")).unwrap_err();
-        assert!(
-            error.starts_with("there are 2 of `free`: put more of the path"),
-            "{error}"
-        );
-        assert!(
-            error.contains("`b::c::free` (crates/k/src/b/c.rs:1)"),
-            "{error}"
-        );
+        for (at, find, part) in [
+            (
+                "A::two",
+                "f(x, x)",
+                "items with these tokens:\n      `A::one` (crates/k/src/a.rs:3)",
+            ),
+            (
+                "C::one",
+                "q",
+                "items of this name:\n      `A::one` (crates/k/src/a.rs:3)\n      `B::one`",
+            ),
+            ("hidden", "", "crates/k has no such place in `hidden`"),
+        ] {
+            let error = found(&place(at, find)).unwrap_err();
+            assert!(error.contains(part), "{error}");
+        }
+        for nth in [0, 4] {
+            let mut place = place("A::one", "x");
+            place.nth = Some(nth);
+            assert!(
+                found(&place)
+                    .unwrap_err()
+                    .starts_with("`A::one` has 3 such places")
+            );
+        }
     }
 
     #[test]
@@ -413,61 +373,9 @@ mod tests {
             let at = text.find(find).unwrap();
             code.files[0].body(&(at..at + 1)).map(|range| &text[range])
         };
-        assert_eq!(body("q"), Some("{ q }"));
-        assert_eq!(body("w"), Some("{ { w } }"));
+        assert_eq!((body("q"), body("w")), (Some("{ q }"), Some("{ { w } }")));
         for outside in ["x", "z", "c:", "e()", "D", "2]", "i }"] {
             assert_eq!(body(outside), None, "{outside}");
         }
-    }
-
-    #[test]
-    fn one_of_several_occurrences_is_chosen_by_number() {
-        let mut place = place("A::one", "x");
-        let error = found(&place).unwrap_err();
-        assert!(
-            error.starts_with("`find` occurs 3 times in `A::one`: add tokens"),
-            "{error}"
-        );
-        assert!(error.contains("crates/k/src/a.rs:6: f(x, x);"), "{error}");
-        place.nth = Some(3);
-        let code = code();
-        let (file, range) = code.find(&place).unwrap();
-        assert!(file.text[range.end..].starts_with(");"));
-        for nth in [0, 4] {
-            place.nth = Some(nth);
-            assert_eq!(
-                found(&place).unwrap_err(),
-                "`find` occurs 3 times there: mend `nth`"
-            );
-        }
-        place.find = Some("x, x".to_owned());
-        assert_eq!(
-            found(&place).unwrap_err(),
-            "`find` occurs once there: leave `nth` out"
-        );
-    }
-
-    #[test]
-    fn a_complaint_names_the_places_that_could_be_meant() {
-        let error = found(&place("A::two", "f(x, x)")).unwrap_err();
-        let what = "crates/k has no item `A::two`: put its new name into `at`\n    `find` occurs \
-                    in:\n      `A::one` (crates/k/src/a.rs:3)";
-        assert_eq!(error, what);
-        let error = found(&place("C::one", "q")).unwrap_err();
-        assert!(
-            error.contains(
-                "of this name are:\n      `A::one` (crates/k/src/a.rs:3)\n      `B::one`"
-            )
-        );
-        let error = found(&place("A::one", "g(1)")).unwrap_err();
-        let what = "`find` is not in `A::one`: mend `find`, or `at` if it has moved\n    looked \
-                    for in:\n      `A::one` (crates/k/src/a.rs:3)\n    `find` occurs in:\n      \
-                    `A::drop` (crates/k/src/a.rs:9)";
-        assert_eq!(error, what);
-    }
-
-    #[test]
-    fn what_only_tests_have_is_not_looked_at() {
-        assert!(found(&place("hidden", "")).unwrap_err().contains("no item"));
     }
 }

@@ -84,41 +84,20 @@ impl Trial {
         self.times.len()
     }
 
-    /// Runs the tests that `killer` means on the mutant of this number, until a test fails.
-    pub(crate) fn by_killer(
-        &self,
-        number: usize,
-        killer: &Killer,
-    ) -> Result<Option<Verdict>, Failure> {
-        self.first_to_fail(
-            number,
-            self.built.iter().filter(|built| is(killer, built)),
-            true,
-        )
-    }
-
-    /// Runs all other tests on the mutant: the models, then the rest.
-    pub(crate) fn by_any_other(
+    /// Runs the tests that `killer` means on the mutant of this number, or all other tests, the
+    /// models first, until a test fails.
+    pub(crate) fn of_number(
         &self,
         number: usize,
         killer: Option<&Killer>,
-    ) -> Result<Verdict, Failure> {
-        let is_killer = |built: &&_| killer.is_some_and(|killer| is(killer, built));
-        let others = self.built.iter().filter(|built| !is_killer(built));
-        let verdict = self.first_to_fail(number, others, false)?;
-        Ok(verdict.unwrap_or(Verdict::Survived))
-    }
-
-    fn first_to_fail<'a>(
-        &self,
-        number: usize,
-        tests: impl Iterator<Item = &'a (Kind, Test)>,
         is_killer: bool,
     ) -> Result<Option<Verdict>, Failure> {
-        for (kind, test) in tests {
-            let killed = self.try_one(*kind, test, is_killer, Some(number))?;
-            if killed.is_some() {
-                return Ok(killed);
+        for built in &self.built {
+            if killer.is_some_and(|killer| is(killer, built)) == is_killer {
+                let killed = self.try_one(built.0, &built.1, is_killer, Some(number))?;
+                if killed.is_some() {
+                    return Ok(killed);
+                }
             }
         }
         Ok(None)
@@ -194,9 +173,7 @@ impl Trial {
             Ending::Unknown => Err(format!("{by} tells nothing: {}", run.text).into()),
         }
     }
-}
 
-impl Trial {
     /// An error if the original fails this test, too.
     fn original_passes(&self, kind: Kind, test: &Test) -> Result<(), Failure> {
         let same = |(of, built): &&(Kind, Test)| key(*of, built) == key(kind, test);
@@ -219,18 +196,4 @@ fn is(killer: &Killer, (kind, test): &(Kind, Test)) -> bool {
 
 fn key(kind: Kind, test: &Test) -> Key {
     (kind, test.file.clone(), test.name.clone())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_killer_must_be_known() {
-        let killer = Killer::new("loom_a::one");
-        let trial = Trial::of_original("ganger-a", Vec::new(), Vec::new(), &[killer], 1);
-        let error = trial.err().map(|error| error.to_string());
-        assert_eq!(error.as_deref(), Some("there is no test loom_a::one"));
-        assert!(Trial::of_original("ganger-a", Vec::new(), Vec::new(), &[], 1).is_ok());
-    }
 }

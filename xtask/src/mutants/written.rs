@@ -139,18 +139,7 @@ fn edit(text: &str, first: Option<&Place>) -> Result<Edit, &'static str> {
             let (at, find) = left.split_once(": ").unwrap_or((left, ""));
             (place(at), find)
         }
-        (None, Some(first)) => {
-            let find = None;
-            let nth = None;
-            (
-                Place {
-                    find,
-                    nth,
-                    ..first.clone()
-                },
-                left.trim(),
-            )
-        }
+        (None, Some(first)) => (first.clone(), left.trim()),
         (None, None) => return Err("it needs `@` and the item that it changes"),
     };
     let (find, nth) = match find.rsplit_once(" #") {
@@ -241,19 +230,7 @@ loom_a::test
             change: Change::Replace(String::new()),
         };
         assert_eq!(one.edits, [edit]);
-        assert_eq!((&*one.name, &*one.why), ("one", "breaks this"));
-        assert_eq!((&*two.name, &*two.why), ("two", "breaks that"));
-        assert_eq!(one.killer.as_deref(), Some("loom_a::test"));
-        assert_eq!((two.killer, two.expected), (one.killer, Expected::Killed));
-        let unshown = Expected::Unshown("no test looks".to_owned());
-        assert_eq!((three.killer, three.expected), (None, unshown));
-        assert_eq!(three.edits[0].place, place_of("impl Drop for E", "a: u8"));
-    }
-
-    #[test]
-    fn further_edits_are_elsewhere_or_where_the_first_is() {
-        let [first, second, third] =
-            <[Edit; 3]>::try_from(parse(FULL).unwrap().remove(1).edits).unwrap();
+        let [first, second, third] = <[Edit; 3]>::try_from(two.edits).unwrap();
         assert_eq!(first.place, place_of("B::f", "old"));
         assert_eq!(second.place, place_of("B::f", "f()"));
         assert_eq!(second.change, Change::After(".g(), h".to_owned()));
@@ -264,6 +241,13 @@ loom_a::test
         };
         let new = Change::Before("struct D;".to_owned());
         assert_eq!((third.place, third.change), (elsewhere, new));
+        assert_eq!((&*one.name, &*one.why), ("one", "breaks this"));
+        assert_eq!((&*two.name, &*two.why), ("two", "breaks that"));
+        assert_eq!(one.killer.as_deref(), Some("loom_a::test"));
+        assert_eq!((two.killer, two.expected), (one.killer, Expected::Killed));
+        let unshown = Expected::Unshown("no test looks".to_owned());
+        assert_eq!((three.killer, three.expected), (None, unshown));
+        assert_eq!(three.edits[0].place, place_of("impl Drop for E", "a: u8"));
     }
 
     #[test]
