@@ -178,8 +178,8 @@ impl Committed {
         Some((&set.machine, &set.counts))
     }
 
-    /// Returns the worst verdict on an act's costs. Instructions of libraries decide nothing: chance
-    /// decides which threads meet in the allocator, whose calls are counted.
+    /// Returns the worst verdict on an act's costs. Instructions of libraries decide nothing:
+    /// chance decides which threads meet in the allocator, whose calls are counted.
     pub(super) fn verdict(&self, cost: &Cost, before: Option<&Cost>) -> Verdict {
         let Some(before) = before else {
             return Verdict::New;

@@ -39,7 +39,7 @@ impl Names {
 }
 
 impl Profile {
-    /// Runs the program under callgrind. Runs with other arguments may happen at the same time: each
+    /// Runs the program under callgrind. Runs with other arguments may happen at once: each
     /// leaves its counts in a file of its own in `folder`, until they have been read.
     pub(super) fn of_run(folder: &Path, program: &Path, args: &[&str]) -> Result<Self, Failure> {
         let out = folder.join(format!("callgrind.{}.out", args.join(".")));

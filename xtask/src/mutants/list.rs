@@ -175,6 +175,9 @@ mod tests {
         assert_eq!(error, "m: two of its edits overlap in crates/x/src/a.rs");
         let gone = "@ h ~>";
         let error = changes(gone).unwrap_err().to_string();
-        assert!(error.starts_with("m: crates/x has no item `h`"), "{error}");
+        assert!(
+            error.starts_with("m: crates/x has no such place in `h`"),
+            "{error}"
+        );
     }
 }
