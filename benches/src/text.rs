@@ -16,7 +16,7 @@ pub(crate) fn figure(x: f64) -> String {
 /// How many times something is.
 #[must_use]
 pub(crate) fn times(x: f64) -> String {
-    format!("{} ×", figure(x))
+    format!("{}×", figure(x))
 }
 
 /// A figure with its unit; a pure number has none.
@@ -65,7 +65,7 @@ mod tests {
             texts,
             ["0", "0.005", "1.00", "12.3", "99.0", "893", "1,444,000"]
         );
-        assert_eq!(times(0.355), "0.35 ×");
+        assert_eq!(times(0.355), "0.35×");
     }
 
     #[test]

@@ -5,7 +5,7 @@
 
 use super::lines::Results;
 use super::outputs::{root, try_write, write};
-use super::report::{Row, View, absent, charts, platform, standing, table, write_charts};
+use super::report::{Row, View, absent, charts, leads, platform, standing, table, write_charts};
 use crate::whole::catalog::{Id, Peer};
 use std::fmt::Write;
 use std::fs;
@@ -110,14 +110,13 @@ fn missing(results: &Results) -> Option<(Id, Peer)> {
 
 /// Returns the text for the markers of a part; it ends with a line.
 fn content(view: &View<'_>, part: &str) -> String {
-    let counts = |id: Id| table(view, |row| row.id == id && row.metric().is_some());
     match part {
         "platform" => format!("{}\n", platform(view)),
         "summary" => format!("{}\n{}", standing(view), without(view)),
         "overview" => pictures(view, "docs/", 1),
         "charts" => pictures(view, "", usize::MAX),
         "table" => table(view, |row| !row.id.is_queue()),
-        "queues" => format!("{}\n{}", counts(Id::Deque), counts(Id::Mailbox)),
+        "queues" => leads(view, |row| row.id.is_queue() && row.metric().is_some()),
         "absent" => match absent(view) {
             text if text.is_empty() => "Nothing: every peer ran everything.\n".to_owned(),
             text => text,
@@ -280,7 +279,7 @@ mod tests {
         }
         assert!(performance.contains(&platform(&view)));
         assert!(limits.contains("| push+pop, depth 8, ns |"));
-        assert!(limits.contains("| take 64 that wait, an item, u64 (drain), ns |"));
+        assert!(!limits.contains("(drain)"), "no peer has the figure");
         assert!(!limits.contains(fixture::OTHER.0), "it does not count");
         assert!(limits.contains("| go | not installed |"));
         assert!(!readme.contains("W1 spawn_external") && !readme.contains("push+pop"));

@@ -124,6 +124,25 @@ pub fn table(view: &View<'_>, is_in: impl Fn(&Row<'_>) -> bool) -> String {
     text
 }
 
+/// Formats figures that a peer has, too, as a list, a row a line: Ganger's least, and its ratio to
+/// the least of the best peer. Empty without figures.
+#[must_use]
+pub fn leads(view: &View<'_>, is_in: impl Fn(&Row<'_>) -> bool) -> String {
+    let mut text = String::new();
+    for row in view.rows.iter().filter(|row| is_in(row)) {
+        let (Some(ours), lead @ Some(_)) = (row.ours, row.lead()) else {
+            continue;
+        };
+        if text.is_empty() {
+            text.push_str("| figure | Ganger | best peer |\n|---|---|---|\n");
+        }
+        let title = escaped(&row.with_unit(&row.title()));
+        let ours = figure(ours.min);
+        let _ = writeln!(text, "| {title} | {ours} | {} |", cell(lead.as_ref()));
+    }
+    text
+}
+
 fn cell_of(shown: &Figure, best: Option<f64>) -> String {
     // Figures that print the same are equally good.
     let min = match figure(shown.min) {
@@ -263,7 +282,7 @@ mod tests {
         }
         let text = table(&View::of(&results), |_| true);
         let expected = "| workload | ganger | tokio |\n|---|---|---|\n\
-                        | W1 spawn_external, ns | **5.00** | 20.0 (0.25 ×) |\n";
+                        | W1 spawn_external, ns | **5.00** | 20.0 (0.25×) |\n";
         assert_eq!(text, expected);
         results.figures.truncate(1);
         let alone = table(&View::of(&results), |_| true);

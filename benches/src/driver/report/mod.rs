@@ -15,7 +15,7 @@ mod summary;
 mod view;
 
 pub use charts::{charts, write_charts};
-pub use markdown::{absent, markdown, platform, table};
+pub use markdown::{absent, leads, markdown, platform, table};
 pub use summary::standing;
 pub use view::{Row, View};
 

@@ -126,7 +126,7 @@ mod tests {
             "{said}"
         );
         let text = markdown(&view);
-        assert!(text.contains("| 1.50 × tokio |"), "{text}");
+        assert!(text.contains("| 1.50× tokio |"), "{text}");
         assert!(
             text.contains("## Whole workloads, with idle loops"),
             "{text}"

@@ -228,7 +228,7 @@ mod tests {
             lines[0],
             format!(
                 "Ahead of every peer in {} of {} figures of whole workloads and queues; worst: \
-                 mailbox one thread, bursts of 100, u64, 2.00 × kanal's 5.00 ns.",
+                 mailbox one thread, bursts of 100, u64, 2.00× kanal's 5.00 ns.",
                 whole + queues - 2,
                 whole + queues,
             )
@@ -237,7 +237,7 @@ mod tests {
             lines[1],
             format!(
                 "Ahead of every peer in {} of {whole} figures of whole workloads; worst: W5 time, \
-                 1.25 × tokio's 8.00 ns.",
+                 1.25× tokio's 8.00 ns.",
                 whole - 1
             )
         );
@@ -246,7 +246,7 @@ mod tests {
         let text = standing(&View::of(&results));
         assert_eq!(
             text,
-            "Ahead of every peer in 1 of 1 figures of whole workloads; closest: W1 time, 0.50 × \
+            "Ahead of every peer in 1 of 1 figures of whole workloads; closest: W1 time, 0.50× \
              tokio's 20.0 ns."
         );
         results.figures.clear();
