@@ -27,13 +27,15 @@ pub(crate) fn documented_of(is_of: impl Fn(&str) -> bool) -> Vec<Documented> {
     let sections = document.split("\n## ").skip(1);
     let rows = sections
         .filter(|it| is_of(it.lines().next().unwrap_or_default()))
-        .flat_map(|it| it.lines().filter(|line| line.starts_with("| `")));
+        .flat_map(|it| it.lines().filter_map(|line| line.strip_prefix("- `")));
     let row = |line: &str| -> Documented {
-        let cells: Vec<_> = line.split('|').map(str::trim).collect();
-        let name = cells[1].trim_matches('`').trim_end_matches('}');
-        let (name, labels) = name.split_once('{').unwrap_or((name, ""));
+        let (name, rest) = line.split_once("`, ").expect("a kind");
+        let (name, labels) = name
+            .trim_end_matches('}')
+            .split_once('{')
+            .unwrap_or((name, ""));
         let labels = labels.split(',').filter(|it| !it.is_empty());
-        let kind = cells[2].trim_end_matches(", s");
+        let kind = rest.split([' ', ':']).next().expect("a kind");
         let labels = labels.map(str::to_owned).collect();
         (name.to_owned(), kind.to_owned(), labels)
     };
