@@ -213,7 +213,7 @@ mod tests {
         };
         assert_eq!(
             lines(&outcome),
-            "| walk, ns | a | 2.00 | 3.00 | 1.00 × |\n| walk, ns | b | 4.00 | 12.0 | 0.25 × |\n"
+            "| walk, ns | a | 2.00 | 3.00 | 1.00× |\n| walk, ns | b | 4.00 | 12.0 | 0.25× |\n"
         );
     }
 }
