@@ -6,11 +6,16 @@
 //! 1. the numbers of a sender and a receiver only grow: in order, and once;
 //! 2. a gap is a part of a session that has ended: there are no more gaps than ends, and no more
 //!    messages in these than the ends have counted;
-//! 3. a node that is killed says no more, so what was sent to it, or what its last words were, has
+//! 3. at most one node owns a name or a lock at a time, and later owners have greater numbers: the
+//!    history of each is linearizable;
+//! 4. a node that is killed says no more, so what was sent to it, or what its last words were, has
 //!    no end.
 
+use ganger_cluster::FencingToken;
+use ganger_cluster::conformance::OwnerHistory;
 use std::collections::BTreeMap;
 use std::fmt;
+use std::ops::RangeInclusive;
 
 /// A run of a node: its name, and the number of its incarnation.
 pub(crate) type Run = (String, u64);
@@ -41,6 +46,8 @@ pub(crate) struct Account {
     /// came about.
     ends: BTreeMap<(Run, Run), Ends>,
     monitors: [u64; 2],
+    /// By the name or the lock.
+    owners: BTreeMap<String, OwnerHistory>,
     faults: Vec<String>,
 }
 
@@ -56,6 +63,8 @@ pub struct Tally {
     pub ends: u64,
     /// Monitors: each was told once.
     pub monitors: u64,
+    /// Owners of names and locks, whose history is linearizable.
+    pub owners: u64,
     /// Events of the plan.
     pub events: u64,
     /// Killed programs.
@@ -69,13 +78,15 @@ impl fmt::Display for Tally {
             lost,
             ends,
             monitors,
+            owners,
             events,
             kills,
         } = self;
         write!(
             f,
             "{events} events, {kills} kills: {received} messages received, {lost} lost with \
-             notice, {ends} ends told, {monitors} monitors told once"
+             notice, {ends} ends told, {monitors} monitors told once, {owners} owners of names \
+             and locks one after the other"
         )
     }
 }
@@ -120,6 +131,17 @@ impl Account {
         self.monitors[1] += told;
     }
 
+    /// A node has a name or a lock, uses it, or has asked for its owner, with this token.
+    pub(crate) fn owner(&mut self, of: &str, what: &str, token: u64, time: RangeInclusive<u64>) {
+        let history = self.owners.entry(of.to_owned()).or_default();
+        let token = FencingToken(token);
+        match what {
+            "held" => history.granted(token, time),
+            "used" => history.used(token, time),
+            _ => history.found((token.0 > 0).then_some(token), time),
+        }
+    }
+
     /// A sender says at the end how many numbers a receiver was sent; both live.
     pub(crate) fn sent(&mut self, sender: &Run, receiver_run: &Run, receiver: u64, count: u64) {
         let pair = self.pairs.entry((sender.clone(), receiver)).or_default();
@@ -152,7 +174,15 @@ impl Account {
         if set != told {
             self.fault(format!("{set} monitors were set up, and {told} were told"));
         }
+        let mut owners = 0;
+        for (of, history) in std::mem::take(&mut self.owners) {
+            match history.check() {
+                Ok(count) => owners += count as u64,
+                Err(why) => self.fault(format!("the history of {of:?} is not linearizable: {why}")),
+            }
+        }
         Tally {
+            owners,
             received: self.pairs.values().map(|it| it.received).sum(),
             lost: self.pairs.values().map(|it| it.missing).sum(),
             ends: self.ends.values().map(|it| it.times).sum(),
@@ -209,6 +239,14 @@ mod tests {
         // The last message has not come.
         assert_eq!(faults(&|it| it.sent(&alpha, &beta, 9, 6)), 1);
         assert_eq!(faults(&|it| it.monitors(2, 1)), 1);
+        // Two owners at a time, and one behind the other.
+        let owners = |it: &mut Account, first: u64| {
+            it.owner("till", "held", 3, 0..=1);
+            it.owner("till", "used", 3, 4..=5);
+            it.owner("till", "held", 7, first..=first + 1);
+        };
+        assert_eq!(faults(&|it| owners(it, 2)), 1);
+        assert_eq!(faults(&|it| owners(it, 6)), 0);
         // Another receiver begins with 0.
         assert_eq!(faults(&|it| it.got(&alpha, 10, 0, 0)), 0);
     }

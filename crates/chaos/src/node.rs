@@ -1,6 +1,8 @@
 //! A node as a program of its own, which sends, receives, watches, and says so.
 
-use ganger_cluster::{Cluster, Engine, NodeChange, Settings};
+mod owners;
+
+use ganger_cluster::{Cluster, Engine, NodeChange, Registrar, Settings};
 use ganger_proc_api::{
     Context, Envelope, Event, NodeName, Payload, Payloads, Pid, SendErrorKind, StepOutput,
     StepResult, actor_fn, process_fn,
@@ -10,6 +12,7 @@ use std::collections::HashMap;
 use std::env;
 use std::io::BufRead as _;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -24,6 +27,7 @@ pub(crate) const OWN: &str = "GANGER_CHAOS_OWN";
 pub(crate) const DEAD: &str = "GANGER_CHAOS_DEAD";
 pub(crate) const EXTRA: &str = "GANGER_CHAOS_EXTRA";
 pub(crate) const RANDOM: &str = "GANGER_CHAOS_RANDOM";
+pub(crate) const STORE: &str = "GANGER_CHAOS_STORE";
 
 /// Begins a line for the program that has started this.
 pub(crate) const MARK: &str = "@chaos ";
@@ -51,6 +55,8 @@ pub struct Place {
     peers: Vec<NodeName>,
     dead: Duration,
     random: u64,
+    /// The node of the names and locks, and its file.
+    store: Option<(String, PathBuf)>,
 }
 
 fn var<T: std::str::FromStr>(name: &str) -> Option<T> {
@@ -72,6 +78,10 @@ impl Place {
                 .collect(),
             dead: Duration::from_millis(var(DEAD)?),
             random: var(RANDOM)?,
+            store: env::var(STORE).ok().and_then(|it| {
+                let (node, file) = it.split_once(':')?;
+                Some((node.to_owned(), file.into()))
+            }),
         })
     }
 }
@@ -129,8 +139,13 @@ pub fn node<E: Engine + Clone + 'static>(
         .engine(engine.clone())
         .settings(settings)
         .peers(place.peers.iter().map(|it| it.as_str().to_owned()))
-        .join(&scheduler)
-        .expect("the node joins");
+        .lease(place.dead);
+    let cluster = match &place.store {
+        Some((node, file)) if *node == place.name => cluster.store(Registrar::file(file)),
+        Some((node, _)) => cluster.store(Registrar::at(node)),
+        None => cluster,
+    };
+    let cluster = cluster.join(&scheduler).expect("the node joins");
     let run = cluster.incarnation().to_bits();
     let shared = Arc::new(Shared {
         scheduler,
@@ -157,6 +172,9 @@ pub fn node<E: Engine + Clone + 'static>(
             sender.send_to(peer, (&name, to), random);
             drop(done);
         });
+    }
+    if place.store.is_some() {
+        shared.own(place.random, &done);
     }
     drop(done);
     let asking = Arc::clone(&shared);

@@ -26,6 +26,8 @@ pub(crate) struct Start<'a> {
     pub(crate) dead: Duration,
     pub(crate) extra: &'a str,
     pub(crate) random: u64,
+    /// The node of the names and locks, a colon, and its file.
+    pub(crate) store: Option<String>,
 }
 
 /// A running program. Dropping it kills it.
@@ -39,7 +41,11 @@ impl Program {
     /// Starts a program. Its lines go to `lines` with the node's number and the number of the
     /// start, and a `None` behind the last.
     pub(crate) fn start(start: &Start<'_>, at: (usize, u64), lines: Lines) -> Self {
-        let mut child = Command::new(start.program)
+        let mut command = Command::new(start.program);
+        if let Some(store) = &start.store {
+            command.env(node::STORE, store);
+        }
+        let mut child = command
             .args(start.args)
             .env(node::NAME, start.name)
             .env(node::PEERS, &start.peers)

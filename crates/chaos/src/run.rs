@@ -32,7 +32,8 @@ pub trait Broker {
 
 /// The side behind the proxies.
 pub enum Front {
-    /// A proxy in front of each node.
+    /// A proxy in front of each node. The first node has a registrar, and all nodes take names and
+    /// locks.
     Nodes,
     /// A proxy for each node, in front of a broker.
     Broker(Box<dyn Broker>),
@@ -117,6 +118,8 @@ enum Later {
 struct Controller {
     setup: Setup,
     nodes: Vec<Node>,
+    /// Has the file of the names and locks, where a node keeps these.
+    folder: Option<tempfile::TempDir>,
     lines: (Lines, Receiver<Said>),
     later: Vec<(Instant, Later)>,
     broker: State,
@@ -142,7 +145,12 @@ impl Controller {
             is_up: false,
             stage: String::new(),
         });
+        let folder = match setup.front {
+            Front::Nodes => Some(tempfile::tempdir().expect("a folder")),
+            Front::Broker(_) => None,
+        };
         Self {
+            folder,
             nodes: nodes.collect(),
             setup,
             lines: channel(),
@@ -265,6 +273,10 @@ impl Controller {
             dead: self.setup.dead,
             extra: &self.setup.extra,
             random: self.setup.seed.wrapping_add(starts << 8 | number as u64),
+            store: self.folder.as_ref().map(|folder| {
+                let file = folder.path().join("registrar");
+                format!("{}:{}", self.nodes[0].name, file.display())
+            }),
         };
         let program = Program::start(&start, (number, starts), self.lines.0.clone());
         let node = &mut self.nodes[number];
@@ -440,7 +452,8 @@ impl Controller {
         };
         // The numbers of messages are too many for a report.
         let says_all = env::var_os("GANGER_CHAOS_LOG").is_some_and(|it| it == "all");
-        if !said.starts_with("got ") || says_all {
+        let is_frequent = said.starts_with("got ") || said.starts_with("used ");
+        if !is_frequent || says_all {
             self.note(&format!("{name} {said}"));
         }
         if self.read(number, starts, &said).is_none() {
@@ -488,6 +501,12 @@ impl Controller {
                 let (set, told) = (number_of()?, number_of()?);
                 self.account.monitors(set, told);
                 node.stage = what.to_owned();
+            }
+            "held" | "used" | "found" => {
+                let of = words.next()?;
+                let token = next(&mut words)?;
+                let time = next(&mut words)?..=next(&mut words)?;
+                self.account.owner(of, what, token, time);
             }
             "drained" | "ended" => node.stage = what.to_owned(),
             _ => return None,

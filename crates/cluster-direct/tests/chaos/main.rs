@@ -45,10 +45,12 @@ fn chaos(over: &str, extra: String) {
     });
     println!("{over}, seed {seed}: {tally}");
     assert!(tally.received > 0 && tally.monitors > 0, "{tally}");
+    // Each node has had each name and each lock.
+    assert!(tally.owners >= 12, "{tally}");
 }
 
-// pins: B1, B2, B3, B4, H1, H4
-// case: 4, 24, 25, 26, 27, 28, 29
+// pins: B1, B2, B3, B4, B33, H1, H4
+// case: 4, 24, 25, 26, 27, 28, 29, 37
 #[test]
 fn with_a_cookie_nothing_is_lost_without_a_word() {
     chaos("with a cookie", String::new());
