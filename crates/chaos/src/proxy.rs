@@ -254,8 +254,10 @@ fn begin<'scope>(
         if state.is_over {
             return Ok(());
         }
-        // Connections that have ended by themselves have no peer any more.
-        state.open.retain(|[client, _]| client.peer_addr().is_ok());
+        // Connections whose both sides have ended have no peers any more. Where one side has, bytes
+        // may be under way to the other still.
+        let is_open = |side: &TcpStream| side.peer_addr().is_ok();
+        state.open.retain(|both| both.iter().any(is_open));
         state.open.push(both);
     }
     for (from, to, way) in ends {
