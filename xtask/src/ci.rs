@@ -1,14 +1,15 @@
 //! The gate: its steps in order, a table of their times, the number of tests.
 
 mod quick;
-mod record;
 
 use crate::Failure;
 use crate::step::Step;
 use crate::totals::Totals;
 use clap::ValueEnum;
 use quick::Quick;
-use std::path::PathBuf;
+use serde_json::{Value, json};
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -74,7 +75,7 @@ pub(crate) fn run(options: &Options) -> ExitCode {
         rows.push(row);
         // After each step, so that an interrupted run leaves a file with the finished steps.
         if let Some(path) = &options.json
-            && let Err(error) = record::write(path, &rows)
+            && let Err(error) = write(path, &rows)
         {
             eprintln!("error: can't write {}: {error}", path.display());
             return ExitCode::FAILURE;
@@ -180,6 +181,35 @@ fn sum(rows: &[Row]) -> Totals {
     sum
 }
 
+/// Writes all results so far into the file, for programs, and makes its folder.
+fn write(path: &Path, rows: &[Row]) -> Result<(), Failure> {
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    let text = serde_json::to_string_pretty(&record(rows))?;
+    Ok(fs::write(path, text + "\n")?)
+}
+
+fn record(rows: &[Row]) -> Value {
+    let rounded = |time: Duration| (time.as_secs_f64() * 10.0).round() / 10.0;
+    let steps = rows.iter().map(|row| {
+        let (result, why) = match &row.outcome {
+            Outcome::Passed => ("passed", None),
+            Outcome::Unchecked(why) => ("unchecked", Some(why)),
+            Outcome::Failed(why) => ("failed", Some(why)),
+        };
+        let Totals { passed, failed } = row.totals;
+        json!({
+            "step": row.step.name(), "seconds": rounded(row.time),
+            "passed": passed, "failed": failed, "result": result, "why": why,
+        })
+    });
+    let steps: Vec<Value> = steps.collect();
+    let Totals { passed, failed } = sum(rows);
+    let seconds = rounded(rows.iter().map(|row| row.time).sum());
+    json!({ "seconds": seconds, "passed": passed, "failed": failed, "steps": steps })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -224,5 +254,20 @@ mod tests {
         assert_eq!(sum(&rows).to_string(), "15 passed, 0 failed");
         rows[0].totals.failed = 1;
         assert_eq!(sum(&rows).to_string(), "15 passed, 1 failed");
+    }
+
+    #[test]
+    fn a_record_has_each_step_with_its_time_tests_and_result() {
+        let mut loom = row(Step::Loom, 5, 1);
+        loom.time = Duration::from_millis(61_230);
+        loom.outcome = Outcome::Failed("1 model".to_owned());
+        let expected = json!({
+            "seconds": 61.2, "passed": 5, "failed": 1,
+            "steps": [
+                { "step": "loom", "seconds": 61.2, "passed": 5, "failed": 1,
+                  "result": "failed", "why": "1 model" },
+            ],
+        });
+        assert_eq!(record(&[loom]), expected);
     }
 }

@@ -50,8 +50,7 @@ const HARNESSES: [Harness; 8] = [
         name: "one scheduler",
         file: "crates/cluster/src/conformance/mod.rs",
         of: "One",
-        tests: &[],
-        others: &[],
+        ..SIMULATED
     },
     Harness {
         name: "twin",
@@ -66,47 +65,51 @@ const HARNESSES: [Harness; 8] = [
     },
     Harness {
         name: "twin in a simulation",
-        file: "",
-        of: "",
         tests: &["crates/cluster/tests/it/simulated/"],
-        others: &[],
+        ..SIMULATED
     },
     Harness {
         name: "direct, cookie",
-        file: "crates/cluster-direct/tests/it/conformance.rs",
-        of: "Pair<IS_SECURE, IS_GUEST>",
         tests: &["crates/cluster-direct/tests/"],
         others: &["/tls.rs", "/simulated.rs"],
+        ..DIRECT
     },
     Harness {
         name: "direct, TLS",
-        file: "crates/cluster-direct/tests/it/conformance.rs",
-        of: "Pair<IS_SECURE, IS_GUEST>",
         tests: &["crates/cluster-direct/tests/it/tls.rs"],
-        others: &[],
+        ..DIRECT
     },
     Harness {
         name: "direct, guest",
-        file: "crates/cluster-direct/tests/it/conformance.rs",
-        of: "Pair<IS_SECURE, IS_GUEST>",
-        tests: &[],
-        others: &[],
+        ..DIRECT
     },
     Harness {
         name: "direct in a simulation",
-        file: "",
-        of: "",
         tests: &["crates/cluster-direct/tests/it/simulated.rs"],
-        others: &[],
+        ..SIMULATED
     },
     Harness {
         name: "NATS",
         file: "engines/nats/tests/it/conformance.rs",
         of: "Over",
         tests: &["engines/nats/tests/"],
-        others: &[],
+        ..SIMULATED
     },
 ];
+
+const SIMULATED: Harness = Harness {
+    name: "",
+    file: "",
+    of: "",
+    tests: &[],
+    others: &[],
+};
+
+const DIRECT: Harness = Harness {
+    file: "crates/cluster-direct/tests/it/conformance.rs",
+    of: "Pair<IS_SECURE, IS_GUEST>",
+    ..SIMULATED
+};
 
 /// The texts of the files that count, by path.
 type Texts = BTreeMap<String, String>;
@@ -340,28 +343,5 @@ pub fn third<H: Harness>() {\n    if !harness.cut() {\n        return;\n    }\n}
         texts.insert(LIST.to_owned(), "1 the first\n7 the second\n".to_owned());
         let error = table(&texts).unwrap_err().to_string();
         assert!(error.contains("case 9"), "{error}");
-    }
-
-    #[test]
-    fn the_table_takes_the_place_of_the_last() {
-        let with = |table: &str| format!("# A\n{BEGIN}{table}{END}\nrest\n");
-        let written = document_with(&with("| old |\n"), "| new |\n").unwrap();
-        assert_eq!(written, with("| new |\n"));
-        assert!(document_with("# A\n", "").is_err());
-    }
-
-    #[test]
-    fn each_harness_runs_the_cases() {
-        for harness in HARNESSES.iter().filter(|it| !it.file.is_empty()) {
-            let text = fs::read_to_string(root().join(harness.file)).unwrap();
-            assert!(hooks_of(&text, harness.of).is_some(), "{}", harness.name);
-        }
-        let twins = fs::read_to_string(root().join(HARNESSES[1].file)).unwrap();
-        let hooks = hooks_of(&twins, "Twins").unwrap();
-        assert!(
-            ["two", "cut", "disturb", "start_frail"]
-                .iter()
-                .all(|it| hooks.contains(it))
-        );
     }
 }

@@ -94,17 +94,6 @@ mod tests {
     use crate::root::root;
     use std::fs;
 
-    /// The README's commands build the main workspace, and no engine.
-    #[test]
-    fn the_engines_are_no_part_of_the_main_workspace() {
-        let metadata = Cargo::new(["metadata", "--no-deps", "--offline"])
-            .args(["--format-version", "1"])
-            .stdout()
-            .unwrap();
-        assert!(metadata.contains("\"ganger-cluster\""));
-        assert!(!metadata.contains("ganger-cluster-nats"));
-    }
-
     /// What is checked of the members of one is checked of the other's.
     #[test]
     fn both_workspaces_have_the_same_lints_and_the_same_toolchain() {

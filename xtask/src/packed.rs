@@ -103,20 +103,3 @@ fn workspace(folders: &[String]) -> Result<String, Failure> {
     }
     Ok(manifest)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn unpacked_packages_are_members_and_find_one_another() {
-        let folders = ["ganger-0.1.0", "ganger-proc-api-0.1.0"].map(str::to_owned);
-        let manifest: toml::Table = workspace(&folders).unwrap().parse().unwrap();
-        let members = manifest["workspace"]["members"].as_array().unwrap();
-        assert_eq!(members.len(), 2);
-        let patches = manifest["patch"]["crates-io"].as_table().unwrap();
-        let path = patches["ganger-proc-api"]["path"].as_str();
-        assert_eq!(path, Some("ganger-proc-api-0.1.0"));
-        assert!(patches.contains_key("ganger"));
-    }
-}

@@ -236,17 +236,4 @@ mod tests {
         assert_eq!(rows, expected);
         assert!(CHOOSE.contains(CHOICE));
     }
-
-    #[test]
-    fn a_body_that_does_not_compile_is_blamed() {
-        let lines = [(A.to_owned(), 2..4, 0), (A.to_owned(), 4..5, 7)];
-        let error = |row: usize| format!("error[E0308]: x\n   --> {A}:{row}:9\n    |\n");
-        let warning = format!("warning: y\n   --> {A}:4:1\n");
-        assert_eq!(blamed(&(warning + &error(3)), &lines), BTreeSet::from([0]));
-        assert_eq!(
-            blamed(&(error(4) + &error(2)), &lines),
-            BTreeSet::from([0, 7])
-        );
-        assert_eq!(blamed(&error(9), &lines), BTreeSet::new());
-    }
 }

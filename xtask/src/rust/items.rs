@@ -313,31 +313,6 @@ mod tests {
     }
 
     #[test]
-    fn an_item_has_its_attributes_and_its_body() {
-        let tokens = tokens(TEXT);
-        let text = |name: &str| {
-            let outline = outline();
-            let is = |item: &&Item| item.path.last().is_some_and(|last| last == name);
-            let range = outline.items.iter().find(is).unwrap().tokens.clone();
-            let (first, last) = (&tokens[range.start], &tokens[range.end - 1]);
-            &TEXT[first.range.start..last.range.end]
-        };
-        assert_eq!(text("LEAST"), "const LEAST: [u8; 2] = [0; 2];");
-        assert_eq!(
-            text("OWN"),
-            "static OWN: Cell<u8> = const { Cell::new(0) };"
-        );
-        assert_eq!(
-            text("Queue"),
-            "#[derive(Debug)]\n        pub(crate) struct Queue<T>(T);"
-        );
-        assert!(
-            text("push").starts_with("pub(crate) const unsafe") && text("push").ends_with("{ } }")
-        );
-        assert!(text("last").starts_with("#[cfg(any(test"));
-    }
-
-    #[test]
     fn what_only_tests_have_is_left_out() {
         assert_eq!(outline().tests, [["m".to_owned(), "tests".to_owned()]]);
     }

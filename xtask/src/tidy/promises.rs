@@ -161,20 +161,6 @@ mod tests {
     }
 
     #[test]
-    fn pages_are_of_promises_of_the_index() {
-        let page = "**P1 submit.** More.\n\n**P3 other.** Unknown.\n\nA **P4** inside.\n";
-        let mut findings = Vec::new();
-        index(INDEX)
-            .0
-            .check_page("docs/promises/a.md", page, &mut findings);
-        let found: Vec<_> = findings.iter().map(ToString::to_string).collect();
-        assert_eq!(
-            found,
-            ["docs/promises/a.md:3: docs/PROMISES.md has no promise P3"]
-        );
-    }
-
-    #[test]
     fn a_test_that_names_all_is_enough() {
         let all = "// pins: P1, P2, G1\n#[cfg(unix)]\n#[test]\nfn a() {}\n";
         assert!(findings(all).is_empty());
