@@ -6,8 +6,8 @@ use ganger_cluster::{
     Cluster, Engine, EngineError, EngineSink, Faults, Frame, Lane, NameRevoked, NodeChange, NodeId,
     Running, Settings, Twin, TwinEngine,
 };
-use ganger_link::{GroupNotice, JoinErrorKind};
-use ganger_proc_api::{Pid, actor_fn};
+use ganger_link::{GroupNotice, JoinErrorKind, Lane as Notices, LinkContext as _};
+use ganger_proc_api::{Context, Event, Message, NodeName, Pid, actor_fn, process_fn};
 use ganger_sched::{ProcessHandle, Scheduler};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::mpsc::{Receiver, channel};
@@ -83,6 +83,65 @@ impl Engine for Counting {
     fn stop(&self, within: Duration) {
         self.engine.stop(within);
     }
+}
+
+// pins: B36
+// case: 38
+#[test]
+fn a_member_has_left_when_its_end_is_told_whatever_else_is_to_be_told() {
+    const OTHERS: usize = 10_000;
+    let twin = Twin::new(5);
+    twin.hints(true);
+    let _clock = twin.run();
+    let (near, at_near) = join_within("near", twin.port(), PATIENCE);
+    let far = Scheduler::builder().workers(2).node("far").start().unwrap();
+    let mut settings = Settings::default();
+    settings.dead = PATIENCE;
+    (settings.window, settings.queue) = (64 << 10, 64 << 10);
+    let at_far = Cluster::builder()
+        .cookie("secret")
+        .engine(twin.port())
+        .settings(settings)
+        .join(&far);
+    let at_far = at_far.unwrap();
+    let there = listener(&far).0;
+    let scope = at_far.groups("scope");
+    scope.group("g").join(&there).unwrap();
+    let pid = near.canonical(far.absolute(there.pid()));
+    let group = at_near.groups("scope").group("g");
+    eventually("the member is known", || group.members() == [pid]);
+    let (begin, begun) = channel();
+    let (tell, told) = channel();
+    let watcher = process_fn(move |ctx: &Context, events, _| {
+        for event in events {
+            match event {
+                Event::Message(_) => {
+                    ctx.watch(pid, 1, Notices::Overtaking)?;
+                    begin.send(())?;
+                }
+                Event::Exit(_) => tell.send(group.members())?,
+                _ => {}
+            }
+        }
+        Ok(())
+    });
+    let watcher = near.spawn(watcher).unwrap();
+    watcher.send(Message::new("", ())).unwrap();
+    begun.recv_timeout(PATIENCE).unwrap();
+    // The monitor is there before later requests of its lane.
+    let nobody = at_near.whereis(NodeName::new("far").unwrap(), "nobody");
+    assert_eq!(nobody.wait_timeout(PATIENCE).unwrap(), None);
+    // The end has its turn before the last of the entries.
+    twin.pause(&id("near"));
+    let (other, _numbers) = listener(&far);
+    for number in 0..OTHERS {
+        let group = scope.group(&format!("another group, and its number: {number}"));
+        group.join(&other).unwrap();
+    }
+    far.terminate(there.pid()).unwrap();
+    drop(there.wait_timeout(PATIENCE).unwrap());
+    twin.resume(&id("near"));
+    assert_eq!(told.recv_timeout(PATIENCE), Ok(vec![]));
 }
 
 // pins: B37

@@ -7,21 +7,33 @@ use ganger_cluster::{
 };
 use ganger_link::{Lane as Notices, LinkContext as _};
 use ganger_proc_api::{
-    Context, Envelope, Event as Seen, Instant, Message, NodeName, Pid, actor_fn, process_fn,
+    Context, Envelope, Event as Seen, Instant, Message, NodeName, Pid, SendErrorKind, actor_fn,
+    process_fn,
 };
-use ganger_sched::Scheduler;
-use std::sync::mpsc::{Receiver, channel};
+use ganger_sched::{DeadLetter, DeadLetters, Scheduler};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
 fn node(twin: &Twin, name: &str) -> (Scheduler, Cluster) {
+    node_with(twin, name, |_| {})
+}
+
+fn node_with(twin: &Twin, name: &str, set: impl FnOnce(&mut Settings)) -> (Scheduler, Cluster) {
     let scheduler = Scheduler::builder().workers(2).node(name).quiet_failures();
     let scheduler = scheduler.start().unwrap();
-    let builder = Cluster::builder().cluster("cluster").engine(twin.port());
-    let cluster = builder.join(&scheduler).unwrap();
+    let cluster = join(twin, &scheduler, set);
     (scheduler, cluster)
+}
+
+fn join(twin: &Twin, scheduler: &Scheduler, set: impl FnOnce(&mut Settings)) -> Cluster {
+    let mut settings = Settings::default();
+    set(&mut settings);
+    let builder = Cluster::builder().cluster("cluster").engine(twin.port());
+    builder.settings(settings).join(scheduler).unwrap()
 }
 
 /// A process that shows numbers to the test, as other nodes know it.
@@ -124,6 +136,90 @@ fn messages_for_a_full_mailbox_outlive_the_leave_of_their_node() {
         .map(|_| told.recv_timeout(PATIENCE).unwrap())
         .collect();
     assert_eq!(all, (0..COUNT).collect::<Vec<_>>());
+}
+
+// pins: B9, B23
+#[test]
+fn messages_that_have_waited_for_room_give_their_credit_back() {
+    const ROUNDS: usize = 8;
+    const EACH: usize = 30;
+    let twin = Twin::new(7);
+    let _running = twin.run();
+    let (near, _near) = node(&twin, "near");
+    let (far, _far) = node(&twin, "far");
+    let (open, gate) = channel::<()>();
+    let (begin, begun) = channel();
+    let (tell, told) = channel();
+    let slow = process_fn(move |ctx: &Context, events, _| {
+        for event in events {
+            match event {
+                Seen::Message(message) if message.topic == "wait" => {
+                    begin.send(())?;
+                    ctx.blocking(|| _ = gate.recv_timeout(PATIENCE));
+                }
+                Seen::Message(_) => tell.send(())?,
+                _ => {}
+            }
+        }
+        Ok(())
+    });
+    let slow = near.spawner().mailbox_limit(4).spawn(slow).unwrap();
+    let to = near.absolute(slow.pid());
+    let (here, seen) = numbers(&near);
+    // All rounds together are twice the credit.
+    for _ in 0..ROUNDS {
+        slow.send(Message::new("wait", ())).unwrap();
+        begun.recv_timeout(PATIENCE).unwrap();
+        for _ in 0..EACH {
+            let bytes = Envelope::new(None, to, "bytes", vec![7_u8; 10_000]);
+            far.send_blocking(bytes).unwrap();
+        }
+        // All of them wait at the node.
+        far.send(Envelope::new(None, here, "", 1_u64)).unwrap();
+        seen.recv_timeout(PATIENCE).expect("there is credit");
+        open.send(()).unwrap();
+        for _ in 0..EACH {
+            told.recv_timeout(PATIENCE).unwrap();
+        }
+    }
+}
+
+// pins: B25
+#[test]
+fn a_node_that_leaves_waits_until_its_messages_have_arrived() {
+    let twin = Twin::new(7);
+    let _running = twin.run();
+    let set = |settings: &mut Settings| {
+        settings.dead = PATIENCE;
+        settings.window = 16 << 10;
+    };
+    let (near, _near) = node_with(&twin, "near", set);
+    let (far, at_far) = node_with(&twin, "far", set);
+    let (to, seen) = numbers(&near);
+    let send = |number: u64| far.send(Envelope::new(None, to, "", number));
+    send(0).unwrap();
+    assert_eq!(seen.recv_timeout(PATIENCE).unwrap(), 0);
+    // More than may be in flight.
+    twin.pause(&name("near"));
+    let mut count = 5_000;
+    for number in 1..count {
+        send(number).unwrap();
+    }
+    at_far.leave(PATIENCE);
+    // Senders are refused when the node would say farewell.
+    let (_tell, nothing) = channel::<()>();
+    loop {
+        match send(count) {
+            Ok(()) => count += 1,
+            Err(refused) if refused.kind == SendErrorKind::Full => {}
+            Err(_) => break,
+        }
+        let _pause = nothing.recv_timeout(Duration::from_millis(1));
+    }
+    twin.resume(&name("near"));
+    for number in 1..count {
+        assert_eq!(seen.recv_timeout(PATIENCE), Ok(number));
+    }
 }
 
 /// A session of a node played by the test.
@@ -280,4 +376,96 @@ fn a_node_whose_clock_was_set_back_goes_on_above_its_run_before() {
     assert!(matches!(up, NodeChange::Up { incarnation, .. } if incarnation.to_bits() > ahead));
     far.send(Envelope::new(None, to, "", 7_u64)).unwrap();
     assert_eq!(seen.recv_timeout(PATIENCE).unwrap(), 7);
+}
+
+/// A small message of a user.
+fn small(writer: &mut Writer<'_>, to: Pid, number: u64) {
+    const TO_RECEIVER: u8 = 1;
+    writer.u8(TO_RECEIVER);
+    writer.symbol(SymbolKind::Host, to.host().as_str());
+    writer.varint(to.id());
+    writer.u8(0);
+    writer.symbol(SymbolKind::Topic, "number");
+    writer.varint(1);
+    writer.u8(3);
+    writer.varint(number);
+    writer.varint(0);
+}
+
+/// Has the link wait at a dead letter until a mailbox has room.
+struct HasRoom {
+    open: Mutex<Option<Sender<()>>>,
+    taken: Mutex<Receiver<()>>,
+}
+
+impl DeadLetters for HasRoom {
+    fn dead_letter(&self, _: &DeadLetter) {
+        drop(self.open.lock().unwrap().take());
+        let taken = self.taken.lock().unwrap();
+        for _ in 0..ROOM {
+            taken.recv_timeout(PATIENCE).unwrap();
+        }
+    }
+}
+
+const ROOM: usize = 4;
+
+// pins: B1, B23
+#[test]
+fn a_message_for_a_mailbox_that_has_room_again_waits_behind_those_that_wait() {
+    const MESSAGE: u8 = 1;
+    const COUNT: u64 = 20;
+    let twin = Twin::new(7);
+    let _running = twin.run();
+    let (open, gate) = channel::<()>();
+    let (take, taken) = channel();
+    let letters = HasRoom {
+        open: Mutex::new(Some(open)),
+        taken: Mutex::new(taken),
+    };
+    let near = Scheduler::builder().workers(2).node("near");
+    let near = near.dead_letters(Arc::new(letters)).start().unwrap();
+    let _near = join(&twin, &near, |_| {});
+    let (begin, begun) = channel();
+    let (tell, told) = channel();
+    let slow = process_fn(move |ctx: &Context, events, _| {
+        for event in events {
+            match event {
+                Seen::Message(message) if message.topic == "wait" => {
+                    begin.send(())?;
+                    ctx.blocking(|| _ = gate.recv_timeout(PATIENCE));
+                }
+                Seen::Message(message) => {
+                    tell.send(message.take::<u64>()?)?;
+                    let _over = take.send(());
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    });
+    let slow = near.spawner().mailbox_limit(ROOM).spawn(slow).unwrap();
+    let gone = near.spawn(actor_fn(|_, (): (), out| {
+        out.done(());
+        Ok(())
+    }));
+    let gone = gone.unwrap();
+    let dead = gone.pid();
+    gone.address().send(()).unwrap();
+    drop(gone.wait_timeout(PATIENCE).unwrap());
+    let mut far = Played::new(&twin, "far", 1 << 40);
+    far.session.open(far.now());
+    far.carry_until(|it| it.session.is_up());
+    slow.send(Message::new("wait", ())).unwrap();
+    begun.recv_timeout(PATIENCE).unwrap();
+    for number in 0..COUNT {
+        far.send(MESSAGE, |writer| small(writer, slow.pid(), number));
+    }
+    far.carry_until(|it| it.session.is_flushed());
+    // In a frame. The mailbox has room when the link comes to the second message.
+    far.send(MESSAGE, |writer| small(writer, dead, 0));
+    far.send(MESSAGE, |writer| small(writer, slow.pid(), COUNT));
+    far.carry_until(|it| it.session.is_flushed());
+    let all = (0..=COUNT).map(|_| told.recv_timeout(PATIENCE).unwrap());
+    assert_eq!(all.collect::<Vec<_>>(), (0..=COUNT).collect::<Vec<_>>());
 }

@@ -34,8 +34,18 @@ fn join(
     name: &str,
     clock: &Arc<AtomicU64>,
 ) -> (Scheduler, Cluster) {
-    let scheduler = Scheduler::builder().workers(2).node(name).quiet_failures();
-    let scheduler = scheduler.start().unwrap();
+    join_on(2, twin, store, name, clock)
+}
+
+fn join_on(
+    workers: usize,
+    twin: &Twin,
+    store: &TwinStore,
+    name: &str,
+    clock: &Arc<AtomicU64>,
+) -> (Scheduler, Cluster) {
+    let builder = Scheduler::builder().workers(workers).node(name);
+    let scheduler = builder.quiet_failures().start().unwrap();
     let clock = Arc::clone(clock);
     let node = Cluster::builder()
         .engine(twin.port())
@@ -156,7 +166,8 @@ impl Actor for Sees {
 fn a_guarded_process_sees_its_loss_before_any_later_message() {
     let (twin, store) = (Twin::new(1), TwinStore::new(1));
     let clock = Arc::new(AtomicU64::new(1));
-    let (scheduler, node) = join(&twin, &store, "alpha", &clock);
+    // A single worker: the keeper of the names does nothing while a step goes on.
+    let (scheduler, node) = join_on(1, &twin, &store, "alpha", &clock);
     let names = node.strong_names().unwrap();
     let (tell, told) = channel();
     let owner = names.guard(ActorProcess::new(Sees(tell)));
@@ -166,12 +177,14 @@ fn a_guarded_process_sees_its_loss_before_any_later_message() {
     name.wait_timeout(PATIENCE).unwrap();
     address.send(Saw::Message).unwrap();
     assert_eq!(told.recv_timeout(PATIENCE), Ok("message"));
-    let mut down = StoreFaults::default();
-    down.down = true;
-    store.faults(down);
-    // Only the process itself looks at the clock from here on.
-    sleep(&clock, Duration::from_secs(5));
-    address.send(Saw::Message).unwrap();
+    // Only the process itself looks at the clock behind this step.
+    let (late, to) = (Arc::clone(&clock), address.clone());
+    let driver = actor_fn(move |_, (): (), _| {
+        sleep(&late, Duration::from_secs(5));
+        Ok(to.send(Saw::Message)?)
+    });
+    let driver = scheduler.spawn(driver).unwrap();
+    driver.address().send(()).unwrap();
     assert_eq!(told.recv_timeout(PATIENCE), Ok("lost"));
     assert_eq!(told.recv_timeout(PATIENCE), Ok("message"));
     address.send(Saw::Message).unwrap();

@@ -161,6 +161,7 @@ struct Bags {
     moving: VecDeque<(Duration, &'static str, Envelope)>,
     machines: Vec<(&'static str, WeakHandle)>,
     cut: bool,
+    arrived: usize,
 }
 
 impl Post {
@@ -193,9 +194,13 @@ impl Carrier for Post {
         let mut bags = self.0.borrow_mut();
         let (_, to, envelope) = bags.moving.pop_front()?;
         let machine = bags.machines.iter().find(|it| it.0 == to)?.1.clone();
+        let own = Rc::clone(&self.0);
         Some(Arrival {
             to: to.into(),
-            act: Box::new(move || drop(machine.send(envelope))),
+            act: Box::new(move || {
+                own.borrow_mut().arrived += 1;
+                drop(machine.send(envelope));
+            }),
         })
     }
 
@@ -237,6 +242,7 @@ fn what_is_carried_arrives_in_its_time_unless_it_is_cut_or_its_machine_is_gone()
         post.send("beta", first, 4);
         world.crash("beta");
         world.run_for(SECOND);
+        assert_eq!(post.0.borrow().arrived, 2, "nothing arrives at the dead");
         post.send("beta", first, 5);
         world.restart("beta");
         post.send("beta", reader(world), 6);
