@@ -155,9 +155,9 @@ impl Direct {
         self.with(|it| it.secret = Secret::File(path))
     }
 
-    /// Lets the engine listen and dial outside of loopback without TLS: anything on the way can
-    /// read what nodes say, and nothing without the cookie can change it. For networks that are
-    /// protected otherwise.
+    /// Lets the engine listen and dial outside of loopback without TLS: frames are encrypted by the
+    /// cookie alone, and whoever learns the cookie can read all that was recorded. For networks
+    /// that are protected otherwise.
     #[must_use]
     pub fn insecure(self) -> Self {
         self.with(|it| it.is_insecure = true)

@@ -11,7 +11,7 @@ use crate::wire::{
 pub(crate) struct Sums(u64);
 
 impl Codes for Sums {
-    fn make(&mut self, frame: &[u8]) -> [u8; CODE] {
+    fn seal(&mut self, frame: &mut [u8]) -> [u8; CODE] {
         let mut code = [0; CODE];
         code[..4].copy_from_slice(&crc32fast::hash(frame).to_le_bytes());
         code[8..].copy_from_slice(&self.0.to_le_bytes());
@@ -19,8 +19,10 @@ impl Codes for Sums {
         code
     }
 
-    fn check(&mut self, frame: &[u8], code: [u8; CODE]) -> bool {
-        self.make(frame) == code
+    fn open<'f>(&mut self, sealed: &'f mut [u8]) -> Option<&'f mut [u8]> {
+        let (frame, code) = sealed.split_last_chunk_mut::<CODE>()?;
+        let is_right = self.seal(frame) == *code;
+        is_right.then_some(frame)
     }
 }
 

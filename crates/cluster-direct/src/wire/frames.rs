@@ -1,8 +1,8 @@
 //! Frames between two nodes that know each other: length, kind, body, code.
 //!
-//! The code is over the frame and its number on the connection, with a key of the connection and of
-//! the direction. So no frame can be made, changed, left out or repeated on the way. Over TLS the
-//! code is left out, because each record has one.
+//! Kind and body are encrypted. The code is over both and the frame's number on the connection, with
+//! a key of the connection and of the direction. So no frame can be made, changed, left out or
+//! repeated on the way. Over TLS both are left out, because each record has them.
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use ganger_cluster::MAX_FRAME;
@@ -13,13 +13,13 @@ const LENGTH: usize = 4;
 /// The length of a code.
 pub(crate) const CODE: usize = 16;
 
-/// Makes and checks the codes of the frames of a direction, in their order.
+/// Seals and opens the frames of a direction, in their order.
 pub(crate) trait Codes: Send {
-    /// The code of the next frame.
-    fn make(&mut self, frame: &[u8]) -> [u8; CODE];
+    /// Encrypts the next frame in its place, and returns its code.
+    fn seal(&mut self, frame: &mut [u8]) -> [u8; CODE];
 
-    /// Whether this is the code of the next frame.
-    fn check(&mut self, frame: &[u8], code: [u8; CODE]) -> bool;
+    /// Decrypts the next frame, which its code follows, in its place. `None`: the code is wrong.
+    fn open<'f>(&mut self, sealed: &'f mut [u8]) -> Option<&'f mut [u8]>;
 }
 
 /// The codes of a direction. None over TLS.
@@ -95,7 +95,7 @@ pub(crate) fn put_frame(out: &mut Vec<u8>, seal: &mut Seal, kind: Kind, body: &[
     out.put_u8(kind as u8);
     out.put_slice(body);
     if let Some(codes) = &mut seal.0 {
-        let code = codes.make(&out[begin..]);
+        let code = codes.seal(&mut out[begin + LENGTH..]);
         out.put_slice(&code);
     }
 }
@@ -135,15 +135,13 @@ impl Frames {
             self.bytes.reserve(whole - self.bytes.len());
             return Ok(None);
         }
-        let mut frame = self.bytes.split_to(whole).freeze();
-        if let Some(codes) = &mut self.seal.0 {
-            let mut code = [0; CODE];
-            code.copy_from_slice(&frame.split_off(LENGTH + length));
-            if !codes.check(&frame, code) {
-                return Err(FrameError::Code);
-            }
-        }
+        let mut frame = self.bytes.split_to(whole);
         frame.advance(LENGTH);
+        if let Some(codes) = &mut self.seal.0 {
+            codes.open(&mut frame).ok_or(FrameError::Code)?;
+            frame.truncate(length);
+        }
+        let mut frame = frame.freeze();
         let kind = frame.get_u8();
         let kind = Kind::of(kind).ok_or(FrameError::Kind(kind))?;
         Ok(Some((kind, frame)))

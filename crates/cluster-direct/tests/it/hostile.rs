@@ -16,7 +16,7 @@ pub(crate) struct Stranger {
     codes: Option<[Codes; 2]>,
 }
 
-/// The codes of the frames of a direction, as the protocol has them.
+/// Seals and opens the frames of a direction, as the protocol does.
 struct Codes {
     key: LessSafeKey,
     next: u64,
@@ -38,13 +38,25 @@ impl Codes {
         }
     }
 
-    fn make(&mut self, frame: &[u8]) -> Vec<u8> {
+    fn nonce(&mut self) -> Nonce {
         let mut nonce = [0; 12];
         nonce[4..].copy_from_slice(&self.next.to_be_bytes());
         self.next += 1;
-        let nonce = Nonce::assume_unique_for_key(nonce);
-        let code = (self.key).seal_in_place_separate_tag(nonce, Aad::from(frame), &mut []);
-        code.unwrap().as_ref().to_vec()
+        Nonce::assume_unique_for_key(nonce)
+    }
+
+    /// Kind and body, encrypted, with the code.
+    fn seal(&mut self, mut frame: Vec<u8>) -> Vec<u8> {
+        let nonce = self.nonce();
+        let sealed = (self.key).seal_in_place_append_tag(nonce, Aad::empty(), &mut frame);
+        sealed.unwrap();
+        frame
+    }
+
+    fn open(&mut self, mut sealed: Vec<u8>) -> Vec<u8> {
+        let nonce = self.nonce();
+        let opened = self.key.open_in_place(nonce, Aad::empty(), &mut sealed);
+        opened.expect("a frame with the right code").to_vec()
     }
 }
 
@@ -123,27 +135,25 @@ impl Stranger {
 
     /// The next frame: its kind and body.
     pub(crate) fn frame(&mut self) -> (u8, Vec<u8>) {
-        let mut frame = vec![0; 4];
-        self.stream.read_exact(&mut frame).unwrap();
-        let length = u32::from_le_bytes([frame[0], frame[1], frame[2], frame[3]]);
-        frame.resize(4 + length as usize, 0);
-        self.stream.read_exact(&mut frame[4..]).unwrap();
-        let mut code = vec![0; 16];
-        self.stream.read_exact(&mut code).unwrap();
+        let mut length = [0; 4];
+        self.stream.read_exact(&mut length).unwrap();
+        let mut sealed = vec![0; u32::from_le_bytes(length) as usize + 16];
+        self.stream.read_exact(&mut sealed).unwrap();
         let [_, theirs] = self.codes.as_mut().expect("behind the handshake");
-        assert_eq!(theirs.make(&frame), code);
-        (frame[4], frame.split_off(5))
+        let mut frame = theirs.open(sealed);
+        let body = frame.split_off(1);
+        (frame[0], body)
     }
 
     /// The bytes of the next frame.
     fn next(&mut self, kind: u8, body: &[u8]) -> Vec<u8> {
         let length = u32::try_from(body.len() + 1).unwrap().to_le_bytes();
-        let frame = [&length[..], &[kind], body].concat();
-        let code = match &mut self.codes {
-            Some([own, _]) => own.make(&frame),
-            None => vec![0; 16],
+        let frame = [&[kind][..], body].concat();
+        let sealed = match &mut self.codes {
+            Some([own, _]) => own.seal(frame),
+            None => [frame, vec![0; 16]].concat(),
         };
-        [frame, code].concat()
+        [&length[..], &sealed].concat()
     }
 
     pub(crate) fn send(&mut self, kind: u8, body: &[u8]) {
