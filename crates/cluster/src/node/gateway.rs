@@ -121,6 +121,9 @@ impl Remote for Gateway {
                 let number = *number;
                 state.request(Request::Demonitor { number }, peer.places, now);
             }
+            if !state.tables.watches.has_room() {
+                return (Some(action), over);
+            }
             let number = state.tables.watches.insert(process, action);
             let request = Request::Monitor {
                 number,

@@ -366,7 +366,7 @@ impl Link {
                 number,
                 pid,
                 in_order,
-            } => watch::begin(&self.peer, scheduler, half, (number, pid, in_order)),
+            } => watch::begin(&self.peer, scheduler, half, (number, pid, in_order))?,
             Request::Demonitor { number } => watch::end(&self.peer, scheduler, number),
             Request::Exit {
                 number,

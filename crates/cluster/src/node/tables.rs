@@ -11,6 +11,9 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 /// A table with fewer entries is not swept.
 const LEAST: usize = 64;
 
+/// The most watched processes of a peer.
+const MAX_WATCHES: usize = 1 << 20;
+
 /// The watched processes of the peer. An entry leaves once: by the end, by the watcher, by a sweep
 /// when the watcher has ended, or with the session.
 #[derive(Default)]
@@ -25,6 +28,11 @@ pub(crate) struct Watches {
 impl Watches {
     pub(crate) fn len(&self) -> usize {
         self.by_number.len()
+    }
+
+    /// Whether an entry more may be made.
+    pub(crate) fn has_room(&self) -> bool {
+        self.by_number.len() < MAX_WATCHES
     }
 
     /// Returns the number of the new entry.
@@ -242,6 +250,12 @@ impl Tables {
         open + more <= MAX_ASKED
     }
 
+    /// Whether the peer may watch a process more. A word for the end of a watch may be under way, so
+    /// the peer may have more than its own bound says.
+    pub(crate) fn may_watch(&self) -> bool {
+        self.watched.len() < 2 * MAX_WATCHES
+    }
+
     /// Whether nothing waits for the peer.
     pub(crate) fn is_empty(&self) -> bool {
         self.watches.by_number.is_empty()
@@ -301,6 +315,27 @@ mod tests {
         assert!(watches.remove_keyed(pid, ExitKey::new(1, 7)).is_empty());
         assert_eq!(watches.take_all().len(), 1);
         assert!(watches.by_number.is_empty() && watches.by_key.is_empty());
+    }
+
+    // pins: B13
+    #[test]
+    fn watches_of_both_sides_have_a_bound() {
+        let pid: Pid = "{beta@main|1}".parse().unwrap();
+        let mut tables = Tables::default();
+        for _ in 0..MAX_WATCHES {
+            assert!(tables.watches.has_room());
+            tables.watches.insert(pid, Box::new(Over));
+        }
+        assert!(!tables.watches.has_room());
+        assert!(
+            !tables.watches.sweep().is_empty(),
+            "the watchers have ended"
+        );
+        assert!(tables.watches.has_room());
+        tables.watched = (1..2 * MAX_WATCHES as u64).map(|it| (it, pid)).collect();
+        assert!(tables.may_watch());
+        tables.watched.insert(0, pid);
+        assert!(!tables.may_watch());
     }
 
     /// A monitor whose watcher has ended.

@@ -3,6 +3,7 @@
 use super::peer::Peer;
 use super::requests::Request;
 use crate::id::Half;
+use crate::wire::ReadError;
 use ganger_proc_api::{ExitCause, Pid};
 use ganger_sched::{ExitAction, ExitKey, Handle};
 use std::sync::Arc;
@@ -63,22 +64,25 @@ impl ExitAction for Foreign {
     }
 }
 
-/// The peer watches a process.
+/// The peer watches a process. An error: it watches too many.
 pub(crate) fn begin(
     peer: &Arc<Peer>,
     scheduler: &Handle,
     half: Half,
     (number, pid, in_order): (u64, Pid, bool),
-) {
+) -> Result<(), ReadError> {
     let is_current = peer.look(|state| {
-        let is_current = state.session().session() == Some(half);
-        if is_current {
-            state.tables.watched.insert(number, pid);
+        if state.session().session() != Some(half) {
+            return Ok(false);
         }
-        is_current
-    });
+        if !state.tables.may_watch() {
+            return Err(ReadError::Short);
+        }
+        state.tables.watched.insert(number, pid);
+        Ok(true)
+    })?;
     if !is_current {
-        return;
+        return Ok(());
     }
     let peer = Arc::clone(peer);
     let action = Box::new(Foreign {
@@ -89,11 +93,11 @@ pub(crate) fn begin(
         of_start: false,
     });
     if !scheduler.is_local(pid) {
-        return action.tell(pid, &ExitCause::NotFound);
-    }
-    if let Err(gone) = scheduler.add_exit_action(pid, action) {
+        action.tell(pid, &ExitCause::NotFound);
+    } else if let Err(gone) = scheduler.add_exit_action(pid, action) {
         gone.into_action().tell(pid, &ExitCause::NotFound);
     }
+    Ok(())
 }
 
 /// The action of a process that is started for the peer, with a monitor of this number.
