@@ -1,10 +1,16 @@
 //! Nodes that come and go, as processes are told.
+//!
+//! The recipient of a watcher runs code of users, which may call the cluster. So news wait in a
+//! queue, and the thread that finds nobody telling takes the list of watchers out and tells, without
+//! the lock, until the queue is empty. Each watcher gets all news in their order.
 
+use super::calls::contained;
 use crate::id::{Incarnation, NodeId};
 use crate::session::End;
 use ganger_sched::Recipient;
 use ganger_sync::sync::{Mutex, lock};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
+use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// A node has come or gone, or can't be reached: see
@@ -49,7 +55,16 @@ pub(crate) struct Watchers(Mutex<State>);
 #[derive(Default)]
 struct State {
     up: BTreeMap<NodeId, Incarnation>,
+    news: VecDeque<News>,
+    /// Without those that a thread tells at the moment.
     watchers: Vec<Recipient<NodeChange>>,
+    is_telling: bool,
+}
+
+enum News {
+    /// A watcher, and what is up as it comes.
+    Watcher(Recipient<NodeChange>, Vec<NodeChange>),
+    Change(NodeChange),
 }
 
 impl Watchers {
@@ -68,53 +83,74 @@ impl Watchers {
 
     /// Tells the watcher of the nodes that are up, and then of each change.
     pub(crate) fn add(&self, watcher: Recipient<NodeChange>) {
-        // Under the lock, so that the snapshot is before all changes. No limit of a mailbox refuses
-        // a system event, and the call never blocks.
-        let mut state = lock(&self.0);
-        let mut snapshot = state.up.iter().map(|(node, incarnation)| NodeChange::Up {
-            node: node.clone(),
-            incarnation: *incarnation,
+        self.tell(|state| {
+            // Under the lock, so that the snapshot is before all changes.
+            let up = state.up.iter().map(|(node, incarnation)| NodeChange::Up {
+                node: node.clone(),
+                incarnation: *incarnation,
+            });
+            let up = up.collect();
+            Some(News::Watcher(watcher, up))
         });
-        if snapshot.all(|change| is_told(&watcher, change)) {
-            state.watchers.retain(|it| !it.is_closed());
-            state.watchers.push(watcher);
-        }
     }
 
     pub(crate) fn up(&self, node: &NodeId, incarnation: Incarnation) {
-        let mut state = lock(&self.0);
-        state.up.insert(node.clone(), incarnation);
-        let node = node.clone();
-        state.tell(&NodeChange::Up { node, incarnation });
+        self.tell(|state| {
+            state.up.insert(node.clone(), incarnation);
+            let node = node.clone();
+            Some(News::Change(NodeChange::Up { node, incarnation }))
+        });
     }
 
     pub(crate) fn down(&self, node: &NodeId, why: End, undelivered: u64) {
-        let mut state = lock(&self.0);
-        let Some(incarnation) = state.up.remove(node) else {
+        self.tell(|state| {
+            let incarnation = state.up.remove(node);
             let node = node.clone();
-            if undelivered > 0 {
-                let change = NodeChange::Unreachable {
+            let change = match incarnation {
+                Some(incarnation) => NodeChange::Down {
+                    node,
+                    incarnation,
+                    why,
+                    undelivered,
+                },
+                None if undelivered > 0 => NodeChange::Unreachable {
                     node,
                     why,
                     undelivered,
-                };
-                state.tell(&change);
-            }
-            return;
-        };
-        let node = node.clone();
-        state.tell(&NodeChange::Down {
-            node,
-            incarnation,
-            why,
-            undelivered,
+                },
+                None => return None,
+            };
+            Some(News::Change(change))
         });
     }
-}
 
-impl State {
-    fn tell(&mut self, change: &NodeChange) {
-        (self.watchers).retain(|watcher| is_told(watcher, change.clone()));
+    /// Adds the news of a change, and tells, unless a thread is about it.
+    fn tell(&self, change: impl FnOnce(&mut State) -> Option<News>) {
+        let mut state = lock(&self.0);
+        let news = change(&mut state);
+        state.news.extend(news);
+        if mem::replace(&mut state.is_telling, true) {
+            return;
+        }
+        while let Some(news) = state.news.pop_front() {
+            let mut watchers = mem::take(&mut state.watchers);
+            drop(state);
+            // No limit of a mailbox refuses a system event, and the call never blocks.
+            contained("a watcher of nodes", || match news {
+                News::Watcher(watcher, mut up) => {
+                    if up.drain(..).all(|change| is_told(&watcher, change)) {
+                        watchers.retain(|it| !it.is_closed());
+                        watchers.push(watcher);
+                    }
+                }
+                News::Change(change) => {
+                    watchers.retain(|watcher| is_told(watcher, change.clone()));
+                }
+            });
+            state = lock(&self.0);
+            state.watchers = watchers;
+        }
+        state.is_telling = false;
     }
 }
 

@@ -4,6 +4,7 @@
 mod again;
 mod bounds;
 #[cfg(feature = "conformance")]
+mod calls_back;
 mod conformance;
 #[cfg(feature = "conformance")]
 mod failures;

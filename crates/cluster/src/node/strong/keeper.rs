@@ -15,7 +15,7 @@ use ganger_proc_api::{
 };
 use ganger_sched::internal::{AddressInternals as _, ContextInternals as _};
 use ganger_sched::{Recipient, WeakHandle};
-use ganger_sync::sync::{Mutex, lock};
+use ganger_sync::sync::{Mutex, MutexGuard, lock};
 use std::collections::HashMap;
 use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -54,6 +54,9 @@ pub(crate) struct Shared {
     pub(crate) store: Arc<dyn Store>,
     machine: Mutex<Machine>,
     parties: Mutex<HashMap<ClaimId, Party>>,
+    /// Held while an owner is told of a loss, by code of users: so a thread that looks whether all
+    /// is told waits for it. Before `parties`.
+    telling: Mutex<()>,
     inbox: Mutex<Inbox>,
     helper: Arc<Helper>,
     clock: LeaseClock,
@@ -75,6 +78,7 @@ impl Shared {
             store,
             machine: Mutex::new(machine),
             parties: Mutex::default(),
+            telling: Mutex::default(),
             inbox: Mutex::default(),
             helper,
             clock,
@@ -171,30 +175,34 @@ impl Shared {
                 }
             }
             Todo::Lost(id) => {
-                // The notice is there before the party is seen to be gone.
-                let mut parties = lock(&self.parties);
-                match parties.remove(&id) {
-                    Some(party @ Party::Name { .. }) => {
-                        let reply = party.lose();
-                        drop(parties);
-                        drop(reply);
-                    }
-                    Some(Party::Lock { guard, .. }) => {
-                        drop(parties);
-                        if let Some(guard) = guard.and_then(|it| it.upgrade()) {
-                            guard.lose();
-                        }
-                    }
-                    None => {}
+                let party = self.tell_of(id, &lock(&self.telling));
+                if let Some(Party::Lock { guard, .. }) = party
+                    && let Some(guard) = guard.and_then(|it| it.upgrade())
+                {
+                    guard.lose();
                 }
             }
         }
     }
 
+    /// Tells the owner of a lost name, without a lock that the cluster's calls take. Returns the
+    /// party. The notice is there before the party is seen to be gone.
+    fn tell_of(&self, id: ClaimId, _: &MutexGuard<'_, ()>) -> Option<Party> {
+        let lost = match lock(&self.parties).get(&id) {
+            Some(Party::Name { owner, name, .. }) => Some((owner.clone(), name.clone())),
+            _ => None,
+        };
+        if let Some((owner, name)) = lost {
+            tell(&owner, name);
+        }
+        lock(&self.parties).remove(&id)
+    }
+
     /// Tells a process of the names that it has lost, unless it has been told.
     pub(crate) fn tell_lost(&self, pid: Pid) {
         let pid = pid.with_node(None);
-        let mut parties = lock(&self.parties);
+        let telling = lock(&self.telling);
+        let parties = lock(&self.parties);
         let of = parties.iter().filter_map(|(id, party)| match party {
             Party::Name {
                 owner, reply: None, ..
@@ -202,16 +210,15 @@ impl Shared {
             _ => None,
         });
         let of: Vec<_> = of.collect();
+        drop(parties);
         let machine = lock(&self.machine);
         let mut lost: Vec<_> = of.into_iter().filter(|id| !machine.has(*id)).collect();
         drop(machine);
         // In the order of the claims, so that simulations repeat.
         lost.sort_unstable();
         for id in lost {
-            if let Some(party) = parties.remove(&id) {
-                // Granted, so without a reply.
-                let _none = party.lose();
-            }
+            // Granted, so without a reply.
+            let _party = self.tell_of(id, &telling);
         }
     }
 
@@ -270,15 +277,6 @@ impl Keeps for Shared {
 }
 
 impl Party {
-    /// Tells the owner of a name. Returns the reply, to be dropped without a lock.
-    fn lose(self) -> Option<Reply<FencingToken>> {
-        let Self::Name { name, owner, reply } = self else {
-            return None;
-        };
-        tell(&owner, name);
-        reply
-    }
-
     fn refuse(self, why: StrongError) {
         match self {
             // The asker of a granted claim has gone.
