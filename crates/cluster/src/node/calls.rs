@@ -48,15 +48,35 @@ pub(crate) fn encode<'t>(
     scheduler: &Handle,
     payloads: &mut Payloads,
 ) -> Result<(Encoded<'t>, Option<Replies>), EncodeError> {
-    let types = &peer.base.types;
-    let (mut encoded, replies) = if payloads.iter().all(|value| types.is_plain(value)) {
-        (Encoded::new(types, payloads)?, None)
-    } else {
-        let asking = Arc::clone(&peer.asking);
-        let encode = || Encoded::new(types, payloads);
-        let (encoded, replies) = crossing::encode(scheduler, asking, encode);
-        (encoded?, Some(replies).filter(|it| !it.is_empty()))
-    };
+    match plain(peer, payloads)? {
+        Some(encoded) => Ok((encoded, None)),
+        None => crossing(peer, scheduler, payloads),
+    }
+}
+
+/// The same for values without replies, addresses and PIDs inside, and nothing for others.
+pub(crate) fn plain<'t>(
+    peer: &'t Arc<Peer>,
+    payloads: &mut Payloads,
+) -> Result<Option<Encoded<'t>>, EncodeError> {
+    let encoded = Encoded::plain(&peer.base.types, payloads)?;
+    Ok(encoded.map(|mut encoded| {
+        encoded.set_context(traces::current(peer.base.traces.as_deref()));
+        encoded
+    }))
+}
+
+/// The same for all others.
+pub(crate) fn crossing<'t>(
+    peer: &'t Arc<Peer>,
+    scheduler: &Handle,
+    payloads: &mut Payloads,
+) -> Result<(Encoded<'t>, Option<Replies>), EncodeError> {
+    let asking = Arc::clone(&peer.asking);
+    let encode = || Encoded::new(&peer.base.types, payloads);
+    let (encoded, replies) = crossing::encode(scheduler, asking, encode);
+    let mut encoded = encoded?;
+    let replies = Some(replies).filter(|it| !it.is_empty());
     encoded.set_context(traces::current(peer.base.traces.as_deref()));
     if let Some(replies) = &replies {
         encoded.set_replies(replies.numbers());

@@ -34,14 +34,21 @@ impl Gateway {
         let Some(peer) = self.0.reach(node) else {
             return refuse(SendErrorKind::NoConnection, envelope);
         };
-        let Some(scheduler) = self.0.base.scheduler.upgrade() else {
-            return refuse(SendErrorKind::Stopping, envelope);
-        };
         // A literal may be longer, and the peer would end the session.
         if envelope.message.topic.len() > MAX_SYMBOL_BYTES {
             return refuse(SendErrorKind::TooLarge, envelope);
         }
-        let encoded = calls::encode(&peer, &scheduler, &mut envelope.message.payloads);
+        let payloads = &mut envelope.message.payloads;
+        let encoded = match calls::plain(&peer, payloads) {
+            Ok(Some(encoded)) => Ok((encoded, None)),
+            Ok(None) => {
+                let Some(scheduler) = self.0.base.scheduler.upgrade() else {
+                    return refuse(SendErrorKind::Stopping, envelope);
+                };
+                calls::crossing(&peer, &scheduler, payloads)
+            }
+            Err(why) => Err(why),
+        };
         let (encoded, replies) = match encoded {
             Ok(encoded) => encoded,
             Err(why) => return refuse(why.into(), envelope),

@@ -7,13 +7,14 @@
 //! codec by the type of the value, the receiver by the name. A value of an unknown name arrives as
 //! [`Foreign`], so nodes of two versions live together.
 
+use crate::wire::varint;
 use bytes::Bytes;
+use foldhash::{HashMap, HashMapExt as _};
 use ganger_proc_api::{Kind, Payload, SendErrorKind, TypeName};
 use postcard::ser_flavors::Flavor;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::any::{Any, TypeId, type_name};
-use std::collections::HashMap;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -74,7 +75,7 @@ type EncodeInherited = fn(&(dyn Any + Send + Sync), &mut Limited) -> bool;
 type DecodeInherited = fn(&[u8]) -> Option<Arc<dyn Any + Send + Sync>>;
 
 #[derive(Clone)]
-struct Codec {
+pub(crate) struct Codec {
     name: Arc<str>,
     encode: Encode,
     decode: Decode,
@@ -228,42 +229,19 @@ impl Types {
         self.codecs.push(codec);
     }
 
-    fn of(&self, kind: Kind) -> Option<&Codec> {
-        self.by_kind.get(&kind).map(|place| &self.codecs[*place])
-    }
-
-    /// Whether no reply, address or PID is inside of a value.
-    pub(crate) fn is_plain(&self, value: &Payload) -> bool {
-        let codec = value.kind().map(|kind| self.of(kind));
-        codec.is_none_or(|codec| codec.is_some_and(|it| it.is_plain))
+    /// The codec of a value; `None` for one that needs none.
+    pub(crate) fn of(&self, value: &Payload) -> Result<Option<&Codec>, EncodeError> {
+        let Some(kind) = value.kind() else {
+            return Ok(None);
+        };
+        let place = self.by_kind.get(&kind);
+        let place = *place.ok_or_else(|| EncodeError::NoCodec(kind.name()))?;
+        Ok(Some(&self.codecs[place]))
     }
 
     /// The first registration that was refused.
     pub(crate) fn taken(&self) -> Option<&TypeTaken> {
         self.taken.as_ref()
-    }
-
-    /// The name of a value's type. The bytes of the value, at most `room`, go into `bytes`, which
-    /// is empty.
-    pub(crate) fn encode(
-        &self,
-        value: &mut Payload,
-        room: usize,
-        bytes: &mut Vec<u8>,
-    ) -> Result<&str, EncodeError> {
-        let kind = value.kind();
-        let name = kind.map_or("()", Kind::name);
-        let codec = kind.and_then(|kind| self.of(kind));
-        let codec = codec.ok_or(EncodeError::NoCodec(name))?;
-        bytes.reserve(USUAL.min(room));
-        let mut limited = Limited {
-            bytes: std::mem::take(bytes),
-            room,
-            is_full: false,
-        };
-        let encoded = (codec.encode)(value, &mut limited);
-        *bytes = limited.bytes;
-        encoded.map(|()| &*codec.name)
     }
 
     /// The place of the codec with this name.
@@ -281,6 +259,35 @@ impl Types {
         // A type's own code must not end the link.
         let decode = || catch_unwind(AssertUnwindSafe(|| (codec.decode)(bytes))).ok()?;
         within(&decode)
+    }
+}
+
+impl Codec {
+    /// The name of the type.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Whether no reply, address or PID is inside of a value, and no code of users runs.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.is_plain
+    }
+
+    /// The bytes of the value, at most `room`, in the memory of `spare`, which is empty.
+    pub(crate) fn encode(
+        &self,
+        value: &mut Payload,
+        room: usize,
+        mut spare: Vec<u8>,
+    ) -> Result<Vec<u8>, EncodeError> {
+        spare.reserve(USUAL.min(room));
+        let mut limited = Limited {
+            bytes: spare,
+            room,
+            is_full: false,
+        };
+        (self.encode)(value, &mut limited)?;
+        Ok(limited.bytes)
     }
 }
 
@@ -310,9 +317,13 @@ fn decode<T: DeserializeOwned + Any + Send>(bytes: &[u8]) -> Option<Payload> {
 fn encode_bytes(value: &mut Payload, out: &mut Limited) -> Result<(), EncodeError> {
     let refused = EncodeError::NoCodec(type_name::<Vec<u8>>());
     let bytes = value.downcast_mut::<Vec<u8>>().ok_or(refused)?;
-    let length = postcard::serialize_with_flavor(&bytes.len(), &mut *out);
-    let written = length.and_then(|()| Flavor::try_extend(&mut &mut *out, bytes));
-    written.map_err(|_| EncodeError::TooLarge)
+    let length = bytes.len() as u64;
+    if out.room < varint::length(length) + bytes.len() {
+        return Err(EncodeError::TooLarge);
+    }
+    varint::put(&mut out.bytes, length);
+    out.bytes.extend_from_slice(bytes);
+    Ok(())
 }
 
 fn decode_bytes(bytes: &[u8]) -> Option<Payload> {
@@ -361,14 +372,24 @@ mod tests {
         let mut types = Types::default();
         types.add::<Order>("shop.order.v1");
         let order = || Order(7, "tea".into());
-        let mut bytes = Vec::new();
-        let name = types.encode(&mut Payload::any(order()), 100, &mut bytes);
-        assert_eq!(name, Ok("shop.order.v1"));
-        assert!(!types.is_plain(&Payload::any(order())) && types.is_plain(&Payload::any(7_u64)));
+        let (name, bytes) = encode(&types, Payload::any(order()), 100).unwrap();
+        assert_eq!(name, "shop.order.v1");
+        let is_plain = |value| types.of(&value).unwrap().unwrap().is_plain();
+        assert!(!is_plain(Payload::any(order())) && is_plain(Payload::any(7_u64)));
         let value = decode(&types, "shop.order.v1", &bytes);
         assert_eq!(value.unwrap().downcast::<Order>().unwrap(), order());
         assert!(decode(&types, "shop.order.v1", &bytes[1..]).is_none());
         assert!(decode(&Types::default(), "shop.order.v1", &bytes).is_none());
+    }
+
+    fn encode(
+        types: &Types,
+        mut value: Payload,
+        room: usize,
+    ) -> Result<(&str, Vec<u8>), EncodeError> {
+        let codec = types.of(&value)?.expect("a value with a codec");
+        let bytes = codec.encode(&mut value, room, Vec::new())?;
+        Ok((codec.name(), bytes))
     }
 
     fn decode(types: &Types, name: &str, bytes: &[u8]) -> Option<Payload> {
@@ -380,27 +401,26 @@ mod tests {
         let types = Types::default();
         for length in [0, 1, 64, 127, 128, 70_000] {
             let bytes = vec![7_u8; length];
-            let mut value = Payload::any(bytes.clone());
-            let mut written = Vec::new();
-            let name = types.encode(&mut value, 80_000, &mut written);
-            assert_eq!(name, Ok("bytes"));
+            let value = Payload::any(bytes.clone());
+            let (name, written) = encode(&types, value, 80_000).unwrap();
+            assert_eq!(name, "bytes");
             assert_eq!(written, postcard::to_stdvec(&bytes).unwrap());
             let read = decode(&types, "bytes", &written);
             assert_eq!(read.unwrap().downcast::<Vec<u8>>().unwrap(), bytes);
             assert!(decode(&types, "bytes", &written[..written.len() - 1]).is_none());
         }
-        let refused = types.encode(&mut Payload::any(vec![7_u8; 100]), 100, &mut Vec::new());
+        let refused = encode(&types, Payload::any(vec![7_u8; 100]), 100);
         assert_eq!(refused, Err(EncodeError::TooLarge));
     }
 
     #[test]
     fn what_has_no_codec_or_no_room_is_refused() {
         let mut types = Types::default();
-        let mut order = Payload::any(Order(7, "tea".into()));
-        let refused = types.encode(&mut order, 100, &mut Vec::new());
+        let order = || Payload::any(Order(7, "tea".into()));
+        let refused = encode(&types, order(), 100);
         assert_eq!(refused, Err(EncodeError::NoCodec(type_name::<Order>())));
         types.add::<Order>("order");
-        let refused = types.encode(&mut order, 4, &mut Vec::new());
+        let refused = encode(&types, order(), 4);
         assert_eq!(refused, Err(EncodeError::TooLarge));
         assert!(types.taken().is_none());
         types.add::<Vec<Order>>("order");

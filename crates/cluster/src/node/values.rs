@@ -4,10 +4,10 @@
 //! anything. The link then writes the whole under its lock, which calls nothing else.
 
 use super::places::Places;
-use super::types::{EncodeError, Foreign, MAX_MESSAGE, Types, Within};
-use crate::wire::{Fields, Known, ReadError, Reader, SymbolKind};
+use super::types::{Codec, EncodeError, Foreign, MAX_MESSAGE, Types, Within};
+use crate::wire::{Fields, Known, ReadError, Reader, Route, SymbolKind, read_route};
 use bytes::Bytes;
-use ganger_proc_api::{Envelope, Message, Payload, Payloads, Symbol};
+use ganger_proc_api::{Envelope, Message, Payload, Payloads, Pid, Symbol};
 use std::cell::Cell;
 
 const UNIT: u8 = 0;
@@ -35,6 +35,12 @@ const MAX_NEW_TOPICS: usize = 1024;
 pub(crate) struct Encoded<'t> {
     /// Of most messages the only value.
     first: Option<Typed<'t>>,
+    /// Of most messages nothing.
+    rest: Option<Box<Rest<'t>>>,
+}
+
+#[derive(Debug, Default)]
+struct Rest<'t> {
     others: Vec<Option<Typed<'t>>>,
     /// The numbers of all replies inside. They are written beside the values, so that a receiver
     /// which can't read a value answers its replies all the same.
@@ -69,57 +75,87 @@ impl Drop for Encoded<'_> {
 impl<'t> Encoded<'t> {
     /// Encodes the values of a message, which stay as they are.
     pub(crate) fn new(types: &'t Types, payloads: &mut Payloads) -> Result<Self, EncodeError> {
+        let encoded = Self::of_those(types, payloads, |_| true)?;
+        Ok(encoded.unwrap_or_default())
+    }
+
+    /// The same, unless replies, addresses or PIDs may be inside of a value, or code of users would
+    /// run.
+    pub(crate) fn plain(
+        types: &'t Types,
+        payloads: &mut Payloads,
+    ) -> Result<Option<Self>, EncodeError> {
+        Self::of_those(types, payloads, Codec::is_plain)
+    }
+
+    /// Nothing, if `takes` does not take the codec of a value.
+    fn of_those(
+        types: &'t Types,
+        payloads: &mut Payloads,
+        takes: impl Fn(&Codec) -> bool,
+    ) -> Result<Option<Self>, EncodeError> {
         if payloads.len() as u64 > MAX_VALUES {
             return Err(EncodeError::TooLarge);
         }
         let mut room = MAX_MESSAGE;
         let mut encoded = Self::default();
         for (place, value) in payloads.iter_mut().enumerate() {
+            let codec = types.of(value)?;
+            if codec.is_some_and(|codec| !takes(codec)) {
+                return Ok(None);
+            }
             if place == 0 {
-                let spare = SPARE.try_with(Cell::take).unwrap_or_default();
-                encoded.first = encode(types, value, &mut room, spare)?;
+                encoded.first = encode(codec, value, &mut room, || {
+                    SPARE.try_with(Cell::take).unwrap_or_default()
+                })?;
             } else {
-                let next = encode(types, value, &mut room, Vec::new())?;
-                encoded.others.push(next);
+                let next = encode(codec, value, &mut room, Vec::new)?;
+                encoded.rest().others.push(next);
             }
         }
-        Ok(encoded)
+        Ok(Some(encoded))
     }
 
     fn of(&self, place: usize) -> Option<&Typed<'t>> {
         match place.checked_sub(1) {
             None => self.first.as_ref(),
-            Some(place) => self.others.get(place)?.as_ref(),
+            Some(place) => self.rest.as_ref()?.others.get(place)?.as_ref(),
         }
+    }
+
+    fn rest(&mut self) -> &mut Rest<'t> {
+        self.rest.get_or_insert_default()
     }
 
     /// Sets the context of a trace.
     pub(crate) fn set_context(&mut self, context: Vec<u8>) {
-        self.context = context;
+        if !context.is_empty() {
+            self.rest().context = context;
+        }
     }
 
     /// Sets the numbers of the replies inside.
     pub(crate) fn set_replies(&mut self, numbers: impl Iterator<Item = u64>) {
-        self.replies.extend(numbers);
+        self.rest().replies.extend(numbers);
     }
 }
 
 fn encode<'t>(
-    types: &'t Types,
+    codec: Option<&'t Codec>,
     value: &mut Payload,
     room: &mut usize,
-    mut bytes: Vec<u8>,
+    spare: impl FnOnce() -> Vec<u8>,
 ) -> Result<Option<Typed<'t>>, EncodeError> {
-    let name = match value.kind() {
-        Some(_) => Some(types.encode(value, *room, &mut bytes)?),
+    let typed = match codec {
+        Some(codec) => Some((codec.name(), codec.encode(value, *room, spare())?)),
         None => None,
     };
-    let length = match name {
-        Some(name) => name.len() + bytes.len(),
+    let length = match &typed {
+        Some((name, bytes)) => name.len() + bytes.len(),
         None => value.as_bytes().map_or(0, <[u8]>::len),
     };
     *room = room.checked_sub(length).ok_or(EncodeError::TooLarge)?;
-    Ok(name.map(|name| (name, bytes)))
+    Ok(typed)
 }
 
 /// Writes a message for the peer.
@@ -129,8 +165,17 @@ pub(crate) fn write(
     envelope: &Envelope,
     encoded: &Encoded<'_>,
 ) {
-    places.write(fields, envelope.target);
-    write_message(fields, places, &envelope.message, encoded);
+    let (target, message) = (envelope.target, &envelope.message);
+    let route = Route {
+        target,
+        source: message.source,
+        topic: message.topic,
+    };
+    fields.route(route, |fields| {
+        places.write(fields, target);
+        write_origin(fields, places, message);
+    });
+    write_values(fields, places, &message.payloads, encoded);
 }
 
 /// Writes a message without its target.
@@ -140,6 +185,11 @@ pub(crate) fn write_message(
     message: &Message,
     encoded: &Encoded<'_>,
 ) {
+    write_origin(fields, places, message);
+    write_values(fields, places, &message.payloads, encoded);
+}
+
+fn write_origin(fields: &mut impl Fields, places: Places, message: &Message) {
     match message.source {
         None => fields.u8(0),
         Some(source) => {
@@ -148,7 +198,6 @@ pub(crate) fn write_message(
         }
     }
     fields.symbol(SymbolKind::Topic, message.topic.as_str());
-    write_values(fields, places, &message.payloads, encoded);
 }
 
 /// Writes values for the peer, which are the last of a message.
@@ -162,12 +211,15 @@ pub(crate) fn write_values(
     for (place, value) in payloads.iter().enumerate() {
         write_value(fields, places, value, encoded.of(place));
     }
-    fields.varint(encoded.replies.len() as u64);
-    for number in &encoded.replies {
+    let Some(rest) = &encoded.rest else {
+        return fields.varint(0);
+    };
+    fields.varint(rest.replies.len() as u64);
+    for number in &rest.replies {
         fields.varint(*number);
     }
-    if !encoded.context.is_empty() {
-        fields.bytes(&encoded.context);
+    if !rest.context.is_empty() {
+        fields.bytes(&rest.context);
     }
 }
 
@@ -228,8 +280,27 @@ impl Decoder {
         types: &Types,
         within: Within<'_>,
     ) -> Result<(Envelope, Vec<u64>), ReadError> {
-        let target = self.places.read(reader, known)?;
-        let (message, replies) = self.content(reader, known, types, within)?;
+        let route = read_route(
+            reader,
+            known,
+            |it| &mut it.routes,
+            |reader, known| {
+                let target = self.places.read(reader, known)?;
+                let (source, topic) = self.origin(reader, known)?;
+                Ok(Route {
+                    target,
+                    source,
+                    topic,
+                })
+            },
+        )?;
+        let (payloads, replies) = self.values(reader, known, types, within)?;
+        let message = Message {
+            source: route.source,
+            topic: route.topic,
+            payloads,
+        };
+        let target = route.target;
         Ok((Envelope { target, message }, replies))
     }
 
@@ -241,12 +312,7 @@ impl Decoder {
         types: &Types,
         within: Within<'_>,
     ) -> Result<(Message, Vec<u64>), ReadError> {
-        let source = match reader.u8()? {
-            0 => None,
-            _ => Some(self.places.read(reader, known)?),
-        };
-        let look = |text: &str| self.topic(text);
-        let (topic, _) = reader.find(known, SymbolKind::Topic, |it| &mut it.topics, look)?;
+        let (source, topic) = self.origin(reader, known)?;
         let (payloads, replies) = self.values(reader, known, types, within)?;
         let message = Message {
             source,
@@ -254,6 +320,20 @@ impl Decoder {
             payloads,
         };
         Ok((message, replies))
+    }
+
+    fn origin(
+        &mut self,
+        reader: &mut Reader,
+        known: &mut Known,
+    ) -> Result<(Option<Pid>, Symbol), ReadError> {
+        let source = match reader.u8()? {
+            0 => None,
+            _ => Some(self.places.read(reader, known)?),
+        };
+        let look = |text: &str| self.topic(text);
+        let (topic, _) = reader.find(known, SymbolKind::Topic, |it| &mut it.topics, look)?;
+        Ok((source, topic))
     }
 
     /// The values, and the numbers of all replies inside of them.
@@ -342,7 +422,7 @@ fn owned(bytes: Bytes) -> Bytes {
 mod tests {
     use super::*;
     use crate::wire::Apart;
-    use ganger_proc_api::{NodeName, Pid};
+    use ganger_proc_api::NodeName;
 
     // pins: B21
     #[test]

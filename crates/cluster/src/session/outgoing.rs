@@ -130,8 +130,12 @@ impl Outgoing {
         let length = added.map_err(|needs| SendError::TooLarge { needs, most })?;
         let last = (open.len() > most).then(|| open.split_last(length));
         self.queued += length;
-        self.queue.extend(fresh);
-        self.queue.extend(last);
+        if let Some(fresh) = fresh {
+            self.queue.push_back(fresh);
+        }
+        if let Some(last) = last {
+            self.queue.push_back(last);
+        }
         Ok(())
     }
 

@@ -1,9 +1,10 @@
 //! The fields of a message, written into a frame, or apart where the message is larger than frames.
 
 use super::packer::Writer;
+use super::routes::Route;
 use super::symbols::{INLINE, SymbolKind};
 use super::varint;
-use bytes::{BufMut, Bytes, BytesMut};
+use bytes::Bytes;
 use ganger_proc_api::HostName;
 
 /// Takes the fields of a message. A [`Reader`](crate::Reader) reads the fields in the same order.
@@ -15,6 +16,12 @@ pub(crate) trait Fields {
 
     fn host(&mut self, host: HostName) {
         self.symbol(SymbolKind::Host, host.as_str());
+    }
+
+    /// A route, of which `write` writes the parts if the peer does not know it.
+    fn route(&mut self, _: Route, write: impl FnOnce(&mut Self)) {
+        self.varint(INLINE);
+        write(self);
     }
 }
 
@@ -38,21 +45,25 @@ impl Fields for Writer<'_> {
     fn host(&mut self, host: HostName) {
         Writer::host(self, host);
     }
+
+    fn route(&mut self, route: Route, write: impl FnOnce(&mut Self)) {
+        Writer::route(self, route, write);
+    }
 }
 
 /// A message outside of frames. Its texts are inline, so a reader needs no table.
 #[derive(Debug, Default)]
-pub(crate) struct Apart(BytesMut);
+pub(crate) struct Apart(Vec<u8>);
 
 impl Apart {
     pub(crate) fn finish(self) -> Bytes {
-        self.0.freeze()
+        self.0.into()
     }
 }
 
 impl Fields for Apart {
     fn u8(&mut self, byte: u8) {
-        self.0.put_u8(byte);
+        self.0.push(byte);
     }
 
     fn varint(&mut self, number: u64) {
@@ -61,7 +72,7 @@ impl Fields for Apart {
 
     fn bytes(&mut self, bytes: &[u8]) {
         self.varint(bytes.len() as u64);
-        self.0.put_slice(bytes);
+        self.0.extend_from_slice(bytes);
     }
 
     fn symbol(&mut self, _: SymbolKind, text: &str) {

@@ -3,7 +3,7 @@
 use super::header::{FrameError, HEADER, Header, Kind, MAX_FRAME};
 use super::varint;
 use crate::id::{Half, MAX_NAME, NodeId};
-use bytes::{BufMut, Bytes, BytesMut};
+use bytes::Bytes;
 
 /// The most bytes in a proof.
 const MAX_PROOF: usize = 1024;
@@ -36,15 +36,15 @@ impl Hello {
             credit: self.credit,
             ..Header::new(Kind::Hello)
         };
-        let mut frame = BytesMut::with_capacity(HEADER + 64);
-        frame.put_slice(&header.encode());
+        let mut frame = Vec::with_capacity(HEADER + 64);
+        frame.extend_from_slice(&header.encode());
         put_text(&mut frame, self.name.as_str());
         put_text(&mut frame, &self.cluster);
         let mut proof = prove(&frame);
         proof.truncate(MAX_PROOF);
         varint::put(&mut frame, proof.len() as u64);
-        frame.put_slice(&proof);
-        frame.freeze()
+        frame.extend_from_slice(&proof);
+        frame.into()
     }
 
     pub(super) fn parse(header: &Header, frame: &Bytes) -> Result<Self, FrameError> {
@@ -78,9 +78,9 @@ impl Hello {
     }
 }
 
-fn put_text(frame: &mut BytesMut, text: &str) {
+fn put_text(frame: &mut Vec<u8>, text: &str) {
     varint::put(frame, text.len() as u64);
-    frame.put_slice(text.as_bytes());
+    frame.extend_from_slice(text.as_bytes());
 }
 
 fn take_text<'a>(rest: &mut &'a [u8]) -> Result<&'a str, FrameError> {

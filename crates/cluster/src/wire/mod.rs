@@ -7,11 +7,13 @@ mod header;
 mod hello;
 mod message;
 mod packer;
+mod routes;
 mod symbols;
-mod varint;
+pub(crate) mod varint;
 
 pub(crate) use fields::{Apart, Fields};
 pub(crate) use packer::Packer;
+pub(crate) use routes::{Route, read as read_route};
 
 pub use frame::{Frame, Notice};
 pub use header::{Acks, FrameError, HEADER, MAX_FRAME};

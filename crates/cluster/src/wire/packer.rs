@@ -2,10 +2,11 @@
 
 use super::header::{Acks, HEADER, Header};
 use super::message::{LENGTH, Messages};
+use super::routes::Route;
 use super::symbols::{DEFINITION, FIRST, INLINE, Mark, Spelling, SymbolKind, Symbols};
 use super::varint;
 use crate::id::{Half, Lane};
-use bytes::{BufMut, Bytes, BytesMut};
+use bytes::Bytes;
 use ganger_proc_api::HostName;
 
 /// The least capacity of a frame's buffer.
@@ -14,15 +15,15 @@ const CAPACITY: usize = 512;
 /// Room for the header, then messages.
 #[derive(Debug)]
 pub(crate) struct Packer {
-    buffer: BytesMut,
+    buffer: Vec<u8>,
     count: u32,
 }
 
 impl Packer {
     /// An empty frame with memory for so many bytes, or for a few.
     pub(crate) fn new(length: usize) -> Self {
-        let mut buffer = BytesMut::with_capacity(length.max(CAPACITY));
-        buffer.put_bytes(0, HEADER);
+        let mut buffer = Vec::with_capacity(length.max(CAPACITY));
+        buffer.resize(HEADER, 0);
         Self { buffer, count: 0 }
     }
 
@@ -64,7 +65,7 @@ impl Packer {
     pub(crate) fn split_last(&mut self, length: usize) -> Self {
         let mut last = Self::new(self.buffer.len());
         let at = self.buffer.len() - length;
-        last.buffer.put_slice(&self.buffer[at..]);
+        last.buffer.extend_from_slice(&self.buffer[at..]);
         last.count = 1;
         self.buffer.truncate(at);
         self.count -= 1;
@@ -75,20 +76,20 @@ impl Packer {
     pub(crate) fn seal(mut self, to: Half, from: Half, lane: Lane, seq: u64, acks: Acks) -> Bytes {
         let header = Header::data((to, from), lane, seq, acks, self.count);
         self.buffer[..HEADER].copy_from_slice(&header.encode());
-        self.buffer.freeze()
+        self.buffer.into()
     }
 
     /// The messages of an unsent frame.
     pub(crate) fn into_messages(self) -> Messages {
         let count = self.count;
-        Messages::packed(self.buffer.freeze().slice(HEADER..), count)
+        Messages::packed(Bytes::from(self.buffer).slice(HEADER..), count)
     }
 }
 
 /// A message that is taken back by the drop, unless it is finished.
 struct Unfinished<'a> {
     begin: usize,
-    buffer: &'a mut BytesMut,
+    buffer: &'a mut Vec<u8>,
     symbols: &'a mut Symbols,
     mark: Option<Mark>,
 }
@@ -102,8 +103,8 @@ impl Unfinished<'_> {
         write: impl FnOnce(&mut Writer<'_>),
     ) -> Result<usize, usize> {
         let begin = self.begin;
-        self.buffer.put_bytes(0, LENGTH);
-        self.buffer.put_u8(op);
+        self.buffer.extend_from_slice(&[0; LENGTH]);
+        self.buffer.push(op);
         let mut writer = Writer {
             end: begin + (most - HEADER),
             buffer: self.buffer,
@@ -134,7 +135,7 @@ impl Drop for Unfinished<'_> {
 /// fields in the same order.
 #[derive(Debug)]
 pub struct Writer<'a> {
-    buffer: &'a mut BytesMut,
+    buffer: &'a mut Vec<u8>,
     symbols: &'a mut Symbols,
     /// The buffer's length must not pass it.
     end: usize,
@@ -172,7 +173,7 @@ impl Writer<'_> {
     /// Bytes without a length, for the end of a message.
     pub fn raw(&mut self, bytes: &[u8]) {
         if self.has_room(bytes.len()) {
-            self.buffer.put_slice(bytes);
+            self.buffer.extend_from_slice(bytes);
         }
     }
 
@@ -186,6 +187,19 @@ impl Writer<'_> {
     pub(crate) fn host(&mut self, host: HostName) {
         let spelling = self.symbols.spell_host(host);
         self.spelled(spelling, || host.as_str());
+    }
+
+    /// A route: its place, if sent before.
+    pub(crate) fn route(&mut self, route: Route, write: impl FnOnce(&mut Self)) {
+        let (place, number) = self.symbols.routes.say(route);
+        let place = place as u64;
+        let Some(number) = number else {
+            return self.varint(place + FIRST);
+        };
+        self.varint(DEFINITION);
+        self.varint(number);
+        self.varint(place);
+        write(self);
     }
 
     fn spelled<'t>(&mut self, spelling: Spelling, text: impl FnOnce() -> &'t str) {

@@ -10,6 +10,7 @@
 //! A receiver that skips a definition would read later symbols as wrong texts. So a definition has
 //! its number, and the receiver refuses a number out of turn.
 
+use super::routes::Routes;
 use ganger_proc_api::{HostName, Symbol};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -46,6 +47,7 @@ pub struct Symbols {
     last: [usize; KINDS],
     /// The last host, and its number: a host's text is behind a lock.
     host: Option<(HostName, u64)>,
+    pub(super) routes: Routes,
 }
 
 /// How a text is written.
@@ -58,17 +60,24 @@ pub(super) enum Spelling {
 
 /// How many symbols a table has had.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Mark([usize; KINDS]);
+pub(crate) struct Mark {
+    of_kinds: [usize; KINDS],
+    routes: u64,
+}
 
 impl Symbols {
     pub(crate) fn mark(&self) -> Mark {
-        Mark(std::array::from_fn(|kind| self.order[kind].len()))
+        Mark {
+            of_kinds: std::array::from_fn(|kind| self.order[kind].len()),
+            routes: self.routes.said(),
+        }
     }
 
     /// Forgets the symbols of a refused message.
     pub(crate) fn forget(&mut self, since: Mark) {
         self.host = None;
-        for (kind, length) in since.0.into_iter().enumerate() {
+        self.routes.forget(since.routes);
+        for (kind, length) in since.of_kinds.into_iter().enumerate() {
             for text in self.order[kind].drain(length..) {
                 self.numbers[kind].remove(&text);
             }
@@ -120,6 +129,7 @@ pub struct Known {
     pub(crate) topics: Found<Symbol>,
     /// The places of codecs.
     pub(crate) types: Found<Option<usize>>,
+    pub(crate) routes: Routes,
 }
 
 /// Values found by the texts of a table: a text is looked up once in a session.

@@ -1,28 +1,32 @@
 //! Numbers in up to ten bytes, seven bits a byte, the lowest first. A number has a single form.
 
-use bytes::{BufMut, BytesMut};
-
 /// The longest form of a `u64`.
 const MAX_LENGTH: usize = 10;
 
 /// The length of a number's form.
-pub(super) fn length(number: u64) -> usize {
+pub(crate) fn length(number: u64) -> usize {
     let bits = u64::BITS - (number | 1).leading_zeros();
     bits.div_ceil(7) as usize
 }
 
-pub(super) fn put(buffer: &mut BytesMut, mut number: u64) {
+pub(crate) fn put(buffer: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
         let [lowest, ..] = number.to_le_bytes();
-        buffer.put_u8(lowest | 0x80);
+        buffer.push(lowest | 0x80);
         number >>= 7;
     }
     let [last, ..] = number.to_le_bytes();
-    buffer.put_u8(last);
+    buffer.push(last);
 }
 
 /// Takes a number from the front, or nothing if the bytes are not a number in its form.
+#[inline]
 pub(super) fn take(bytes: &mut &[u8]) -> Option<u64> {
+    // Most numbers.
+    if let [byte @ ..0x80, rest @ ..] = *bytes {
+        *bytes = rest;
+        return Some(u64::from(*byte));
+    }
     let mut number = 0;
     for (place, &byte) in bytes.iter().enumerate().take(MAX_LENGTH) {
         let bits = u64::from(byte & 0x7f);
@@ -56,10 +60,10 @@ mod tests {
             u64::MAX - 1,
             u64::MAX,
         ] {
-            let mut buffer = BytesMut::new();
+            let mut buffer = Vec::new();
             put(&mut buffer, number);
             assert_eq!(buffer.len(), length(number));
-            buffer.put_u8(7);
+            buffer.push(7);
             let mut bytes = &buffer[..];
             assert_eq!(take(&mut bytes), Some(number));
             assert_eq!(bytes, [7]);

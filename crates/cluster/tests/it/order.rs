@@ -279,6 +279,8 @@ impl Played {
 /// A message of a user, with a number and zeros. Two fill a frame.
 fn message(writer: &mut Writer<'_>, to: Pid, number: u64) {
     const TO_RECEIVER: u8 = 1;
+    const ROUTE_FOLLOWS: u64 = 0;
+    writer.varint(ROUTE_FOLLOWS);
     writer.u8(TO_RECEIVER);
     writer.symbol(SymbolKind::Host, to.host().as_str());
     writer.varint(to.id());

@@ -1,0 +1,209 @@
+//! Routes: a message often has the target, the source and the topic of one before.
+//!
+//! A session has a table for each lane and direction. A hash of the route chooses its place.
+//!
+//! 1. The sender writes 1, how many routes were said before, the place and the route, and keeps the
+//!    route in its place. The route that was there is said again when it comes back.
+//! 2. Later the sender writes the place + 2.
+//! 3. Outside of frames the sender writes 0 and the route, and nobody keeps the route.
+//!
+//! A lane is FIFO and loses nothing, so the receiver's table follows the sender's. A receiver that
+//! has missed a route nevertheless refuses the next by its number. Both tables are dropped with the
+//! session.
+
+use super::message::{ReadError, Reader};
+use super::symbols::{DEFINITION, FIRST, INLINE};
+use ganger_proc_api::{Pid, Symbol};
+
+/// The places of a table.
+pub(crate) const ROUTES: usize = 256;
+
+/// Whence a message comes, where it goes, and its topic.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Route {
+    pub(crate) target: Pid,
+    pub(crate) source: Option<Pid>,
+    pub(crate) topic: Symbol,
+}
+
+impl Route {
+    /// Processes that were started in a row have places in a row (Fibonacci hashing, Knuth 6.4).
+    fn place(&self) -> usize {
+        const RATIO: u64 = 0x9e37_79b9_7f4a_7c15;
+        let source = self.source.map_or(0, |it| it.id().wrapping_mul(3));
+        let ids = self.target.id().wrapping_add(source);
+        let both = ids.wrapping_add(self.topic.as_str().as_ptr() as u64);
+        (both.wrapping_mul(RATIO) >> (u64::BITS - ROUTES.ilog2())) as usize
+    }
+}
+
+/// The sender's table or the receiver's.
+#[derive(Debug, Default)]
+pub(crate) struct Routes {
+    places: Vec<Option<Route>>,
+    /// How many were said.
+    said: u64,
+}
+
+impl Routes {
+    /// The place of a route; and its number, if the peer does not know the route there. Afterwards
+    /// the peer does.
+    pub(super) fn say(&mut self, route: Route) -> (usize, Option<u64>) {
+        let place = route.place();
+        let is_known = self.get(place) == Some(route);
+        let number = (!is_known).then_some(self.said);
+        if !is_known {
+            self.keep(place, route);
+        }
+        (place, number)
+    }
+
+    fn get(&self, place: usize) -> Option<Route> {
+        *self.places.get(place)?
+    }
+
+    fn keep(&mut self, place: usize, route: Route) {
+        if self.places.is_empty() {
+            self.places = vec![None; ROUTES];
+        }
+        self.places[place] = Some(route);
+        self.said += 1;
+    }
+
+    /// How many were said.
+    pub(super) fn said(&self) -> u64 {
+        self.said
+    }
+
+    /// A message was taken back, and its route with it.
+    pub(super) fn forget(&mut self, since: u64) {
+        self.places.clear();
+        self.said = since;
+    }
+}
+
+/// Reads a route, of which `read` reads the parts. `routes` is the table of the message's session
+/// and lane, inside of `known`.
+pub(crate) fn read<K>(
+    reader: &mut Reader,
+    known: &mut K,
+    routes: fn(&mut K) -> &mut Routes,
+    read: impl FnOnce(&mut Reader, &mut K) -> Result<Route, ReadError>,
+) -> Result<Route, ReadError> {
+    let place = |number: u64| {
+        let place = usize::try_from(number).ok();
+        place.filter(|it| *it < ROUTES).ok_or(ReadError::Symbol)
+    };
+    match reader.varint()? {
+        INLINE => read(reader, known),
+        DEFINITION => {
+            if reader.varint()? != routes(known).said {
+                return Err(ReadError::Symbol);
+            }
+            let place = place(reader.varint()?)?;
+            let route = read(reader, known)?;
+            routes(known).keep(place, route);
+            Ok(route)
+        }
+        number => {
+            let place = place(number - FIRST)?;
+            routes(known).get(place).ok_or(ReadError::Symbol)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::{Apart, Fields as _, Known, Packer, Symbols};
+    use ganger_proc_api::HostName;
+
+    fn route(target: u64, source: Option<u64>, topic: &'static str) -> Route {
+        let host = HostName::new("main").unwrap();
+        Route {
+            target: Pid::new(host, target),
+            source: source.map(|id| Pid::new(host, id)),
+            topic: Symbol::new(topic),
+        }
+    }
+
+    /// Has a peer read what a sender writes for these routes, whose parts are their numbers in
+    /// `all`. Returns how many bytes a route takes at the end.
+    fn cross(all: &[Route], order: impl Iterator<Item = usize>) -> usize {
+        let (mut symbols, mut known) = (Symbols::default(), Known::default());
+        let mut last = 0;
+        for number in order {
+            let mut packer = Packer::new(0);
+            let taken = packer.add(1, 1000, &mut symbols, |writer| {
+                writer.route(all[number], |writer| writer.varint(number as u64));
+            });
+            last = taken.unwrap();
+            let message = packer.into_messages().next().unwrap();
+            let mut reader = Reader::new(message.body);
+            let parts = |reader: &mut Reader, _: &mut Known| {
+                Ok(all[usize::try_from(reader.varint()?).unwrap()])
+            };
+            let found = read(&mut reader, &mut known, |it| &mut it.routes, parts);
+            assert_eq!(found, Ok(all[number]));
+            assert!(reader.is_empty());
+        }
+        last
+    }
+
+    // pins: B10
+    #[test]
+    fn routes_are_said_once_until_another_takes_their_place() {
+        let few = [
+            route(1, None, "a"),
+            route(1, Some(2), "a"),
+            route(1, Some(2), "b"),
+            route(3, Some(2), "b"),
+        ];
+        let turns = (0..40).map(|number| number % few.len());
+        assert!(cross(&few, turns) <= 5, "length, kind and a number");
+        let many: Vec<_> = (0..2000)
+            .map(|id| route(id % 700, Some(id % 3), "a"))
+            .collect();
+        let mut random = fastrand::Rng::with_seed(7);
+        cross(&many, (0..20_000).map(|_| random.usize(..many.len())));
+    }
+
+    // pins: B10
+    #[test]
+    fn the_route_of_a_refused_message_is_said_again() {
+        let mut symbols = Symbols::default();
+        let mut packer = Packer::new(0);
+        for _ in 0..2 {
+            let refused = packer.add(1, 100, &mut symbols, |writer| {
+                writer.route(route(1, None, "a"), |writer| writer.raw(&[0; 200]));
+            });
+            assert!(refused.is_err());
+        }
+        let taken = packer.add(1, 1000, &mut symbols, |writer| {
+            writer.route(route(1, None, "a"), |writer| writer.raw(&[0; 200]));
+        });
+        assert!(taken.unwrap() > 200);
+    }
+
+    // pins: B10
+    #[test]
+    fn unknown_places_and_routes_out_of_turn_are_refused() {
+        let mut known = Known::default();
+        let mut read = |numbers: &[u64]| {
+            let mut fields = Apart::default();
+            numbers.iter().for_each(|number| fields.varint(*number));
+            let mut reader = Reader::new(fields.finish());
+            let parts = |_: &mut Reader, _: &mut Known| Ok(route(1, None, "a"));
+            super::read(&mut reader, &mut known, |it| &mut it.routes, parts).is_ok()
+        };
+        let beyond = ROUTES as u64;
+        assert!(!read(&[DEFINITION, 1, 7]), "the first has the number 0");
+        assert!(!read(&[DEFINITION, 0, beyond]));
+        assert!(read(&[DEFINITION, 0, 7]) && read(&[FIRST + 7]));
+        assert!(!read(&[DEFINITION, 0, 7]), "the next has the number 1");
+        assert!(read(&[DEFINITION, 1, 7]));
+        for number in [FIRST, FIRST + 8, FIRST + beyond, u64::MAX] {
+            assert!(!read(&[number]), "{number}");
+        }
+    }
+}
