@@ -156,8 +156,8 @@ impl Direct {
     }
 
     /// Lets the engine listen and dial outside of loopback without TLS: frames are encrypted by the
-    /// cookie alone, and whoever learns the cookie can read all that was recorded. For networks
-    /// that are protected otherwise.
+    /// cookie alone, and a listener that learns the cookie later can read all recordings. For
+    /// networks that are protected otherwise.
     #[must_use]
     pub fn insecure(self) -> Self {
         self.with(|it| it.is_insecure = true)

@@ -1,8 +1,8 @@
 //! The codes of frames on a connection without TLS.
 //!
-//! AES-256-GCM encrypts the frame, and its tag is the code; the frame's number is the nonce. The key
-//! is used for a direction of a connection alone, so no number is used twice. The tag alone, GMAC,
-//! would take three times the instructions: `ring` reads other data than the text block by block.
+//! AES-256-GCM encrypts the frame, and its tag is the code; the frame's number is the nonce. The
+//! key is used for a direction of a connection alone, so no number is used twice. The tag alone,
+//! GMAC, would take three times the instructions: `ring` reads all but the text block by block.
 
 use crate::wire::{CODE, Codes};
 use ring::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};

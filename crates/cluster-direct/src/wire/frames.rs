@@ -1,8 +1,8 @@
 //! Frames between two nodes that know each other: length, kind, body, code.
 //!
-//! Kind and body are encrypted. The code is over both and the frame's number on the connection, with
-//! a key of the connection and of the direction. So no frame can be made, changed, left out or
-//! repeated on the way. Over TLS both are left out, because each record has them.
+//! Kind and body are encrypted. The code is over both and the frame's number on the connection,
+//! with a key of the connection and of the direction. So no frame can be made, changed, left out or
+//! repeated on the way. Over TLS encryption and code are left out, because each record has both.
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use ganger_cluster::MAX_FRAME;

@@ -1,10 +1,9 @@
 //! Nodes that come and go, as processes are told.
 //!
 //! The recipient of a watcher runs code of users, which may call the cluster. So news wait in a
-//! queue, and the thread that finds nobody telling takes the list of watchers out and tells, without
-//! the lock, until the queue is empty. Each watcher gets all news in their order.
+//! queue, and the first thread takes the list of watchers out and tells, without the lock, until
+//! the queue is empty. Meanwhile other threads only add news. Each watcher gets all in their order.
 
-use super::calls::contained;
 use crate::id::{Incarnation, NodeId};
 use crate::session::End;
 use ganger_sched::Recipient;
@@ -136,7 +135,7 @@ impl Watchers {
             let mut watchers = mem::take(&mut state.watchers);
             drop(state);
             // No limit of a mailbox refuses a system event, and the call never blocks.
-            contained("a watcher of nodes", || match news {
+            match news {
                 News::Watcher(watcher, mut up) => {
                     if up.drain(..).all(|change| is_told(&watcher, change)) {
                         watchers.retain(|it| !it.is_closed());
@@ -146,7 +145,7 @@ impl Watchers {
                 News::Change(change) => {
                     watchers.retain(|watcher| is_told(watcher, change.clone()));
                 }
-            });
+            }
             state = lock(&self.0);
             state.watchers = watchers;
         }

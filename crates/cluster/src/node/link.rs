@@ -35,7 +35,6 @@ use ganger_proc_api::{
 use ganger_sched::crossing;
 use ganger_sched::internal::{AddressInternals as _, ContextInternals as _};
 use ganger_sched::{DeadLetter, DeadReason, ExitAction, Handle, RemoteLink};
-use std::cell::Cell;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::task::Waker;
@@ -245,17 +244,10 @@ impl Link {
             op::MESSAGE => {
                 let types = &self.peer.base.types;
                 let (decoder, known) = (&mut self.decoder, &mut incoming.known);
-                let may_ask = Cell::new(false);
-                let within = &|it: &dyn Fn() -> _| {
-                    may_ask.set(true);
-                    crossing::decode(scheduler, Arc::clone(answering) as _, it)
-                };
+                let context = || Arc::clone(answering) as _;
+                let within = &|it: &dyn Fn() -> _| crossing::decode(scheduler, context(), it);
                 let (envelope, said) = decoder.message(&mut reader, known, types, within)?;
-                let replies = match may_ask.get() || !said.is_empty() {
-                    true => answering.settle(said),
-                    false => said,
-                };
-                let replies = (answering, replies);
+                let replies = (answering, answering.settle(said));
                 let message = (envelope, cost, replies);
                 let Some(trace) = traces::read(&mut reader)? else {
                     self.deliver(scheduler, lane, message);

@@ -250,8 +250,8 @@ impl Tables {
         open + more <= MAX_ASKED
     }
 
-    /// Whether the peer may watch a process more. A word for the end of a watch may be under way, so
-    /// the peer may have more than its own bound says.
+    /// Whether the peer may watch a process more. The word for the end of a watch may be under way,
+    /// so the peer may have more than its own bound says.
     pub(crate) fn may_watch(&self) -> bool {
         self.watched.len() < 2 * MAX_WATCHES
     }

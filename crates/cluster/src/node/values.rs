@@ -5,7 +5,7 @@
 
 use super::places::Places;
 use super::types::{Codec, EncodeError, Foreign, MAX_MESSAGE, Types, Within};
-use crate::wire::{Fields, Known, ReadError, Reader, Route, SymbolKind, read_route};
+use crate::wire::{Fields, Known, ReadError, Reader, Route, SymbolKind};
 use bytes::Bytes;
 use ganger_proc_api::{Envelope, Message, Payload, Payloads, Pid, Symbol};
 use std::cell::Cell;
@@ -280,20 +280,15 @@ impl Decoder {
         types: &Types,
         within: Within<'_>,
     ) -> Result<(Envelope, Vec<u64>), ReadError> {
-        let route = read_route(
-            reader,
-            known,
-            |it| &mut it.routes,
-            |reader, known| {
-                let target = self.places.read(reader, known)?;
-                let (source, topic) = self.origin(reader, known)?;
-                Ok(Route {
-                    target,
-                    source,
-                    topic,
-                })
-            },
-        )?;
+        let route = reader.route(known, |reader, known| {
+            let target = self.places.read(reader, known)?;
+            let (source, topic) = self.origin(reader, known)?;
+            Ok(Route {
+                target,
+                source,
+                topic,
+            })
+        })?;
         let (payloads, replies) = self.values(reader, known, types, within)?;
         let message = Message {
             source: route.source,

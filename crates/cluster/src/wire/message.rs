@@ -1,6 +1,7 @@
 //! The messages in a frame, and their fields. All share the frame's bytes.
 
 use super::header::FrameError;
+use super::routes::{ROUTES, Route};
 use super::symbols::{DEFINITION, FIRST, Found, INLINE, Known, SymbolKind};
 use super::varint;
 use bytes::{Buf, Bytes};
@@ -216,6 +217,34 @@ impl Reader {
             },
         };
         Ok((value, spelled))
+    }
+
+    /// A route, of which `read` reads the parts, by the table of the message's session and lane.
+    pub(crate) fn route(
+        &mut self,
+        known: &mut Known,
+        read: impl FnOnce(&mut Self, &mut Known) -> Result<Route, ReadError>,
+    ) -> Result<Route, ReadError> {
+        let place = |number: u64| {
+            let place = usize::try_from(number).ok();
+            place.filter(|it| *it < ROUTES).ok_or(ReadError::Symbol)
+        };
+        match self.varint()? {
+            INLINE => read(self, known),
+            DEFINITION => {
+                if self.varint()? != known.routes.said() {
+                    return Err(ReadError::Symbol);
+                }
+                let place = place(self.varint()?)?;
+                let route = read(self, known)?;
+                known.routes.keep(place, route);
+                Ok(route)
+            }
+            number => {
+                let place = place(number - FIRST)?;
+                known.routes.get(place).ok_or(ReadError::Symbol)
+            }
+        }
     }
 
     fn spelled(&mut self, known: &mut Known, kind: SymbolKind) -> Result<Spelled, ReadError> {

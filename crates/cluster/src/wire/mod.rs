@@ -13,7 +13,7 @@ pub(crate) mod varint;
 
 pub(crate) use fields::{Apart, Fields};
 pub(crate) use packer::Packer;
-pub(crate) use routes::{Route, read as read_route};
+pub(crate) use routes::Route;
 
 pub use frame::{Frame, Notice};
 pub use header::{Acks, FrameError, HEADER, MAX_FRAME};

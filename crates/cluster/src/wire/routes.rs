@@ -5,14 +5,12 @@
 //! 1. The sender writes 1, how many routes were said before, the place and the route, and keeps the
 //!    route in its place. The route that was there is said again when it comes back.
 //! 2. Later the sender writes the place + 2.
-//! 3. Outside of frames the sender writes 0 and the route, and nobody keeps the route.
+//! 3. Outside of frames the sender writes 0 and the route, which neither side keeps.
 //!
 //! A lane is FIFO and loses nothing, so the receiver's table follows the sender's. A receiver that
 //! has missed a route nevertheless refuses the next by its number. Both tables are dropped with the
 //! session.
 
-use super::message::{ReadError, Reader};
-use super::symbols::{DEFINITION, FIRST, INLINE};
 use ganger_proc_api::{Pid, Symbol};
 
 /// The places of a table.
@@ -58,11 +56,11 @@ impl Routes {
         (place, number)
     }
 
-    fn get(&self, place: usize) -> Option<Route> {
+    pub(super) fn get(&self, place: usize) -> Option<Route> {
         *self.places.get(place)?
     }
 
-    fn keep(&mut self, place: usize, route: Route) {
+    pub(super) fn keep(&mut self, place: usize, route: Route) {
         if self.places.is_empty() {
             self.places = vec![None; ROUTES];
         }
@@ -82,40 +80,11 @@ impl Routes {
     }
 }
 
-/// Reads a route, of which `read` reads the parts. `routes` is the table of the message's session
-/// and lane, inside of `known`.
-pub(crate) fn read<K>(
-    reader: &mut Reader,
-    known: &mut K,
-    routes: fn(&mut K) -> &mut Routes,
-    read: impl FnOnce(&mut Reader, &mut K) -> Result<Route, ReadError>,
-) -> Result<Route, ReadError> {
-    let place = |number: u64| {
-        let place = usize::try_from(number).ok();
-        place.filter(|it| *it < ROUTES).ok_or(ReadError::Symbol)
-    };
-    match reader.varint()? {
-        INLINE => read(reader, known),
-        DEFINITION => {
-            if reader.varint()? != routes(known).said {
-                return Err(ReadError::Symbol);
-            }
-            let place = place(reader.varint()?)?;
-            let route = read(reader, known)?;
-            routes(known).keep(place, route);
-            Ok(route)
-        }
-        number => {
-            let place = place(number - FIRST)?;
-            routes(known).get(place).ok_or(ReadError::Symbol)
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::{Apart, Fields as _, Known, Packer, Symbols};
+    use crate::wire::symbols::{DEFINITION, FIRST};
+    use crate::wire::{Apart, Fields as _, Known, Packer, ReadError, Reader, Symbols};
     use ganger_proc_api::HostName;
 
     fn route(target: u64, source: Option<u64>, topic: &'static str) -> Route {
@@ -143,7 +112,7 @@ mod tests {
             let parts = |reader: &mut Reader, _: &mut Known| {
                 Ok(all[usize::try_from(reader.varint()?).unwrap()])
             };
-            let found = read(&mut reader, &mut known, |it| &mut it.routes, parts);
+            let found = reader.route(&mut known, parts);
             assert_eq!(found, Ok(all[number]));
             assert!(reader.is_empty());
         }
@@ -194,7 +163,9 @@ mod tests {
             numbers.iter().for_each(|number| fields.varint(*number));
             let mut reader = Reader::new(fields.finish());
             let parts = |_: &mut Reader, _: &mut Known| Ok(route(1, None, "a"));
-            super::read(&mut reader, &mut known, |it| &mut it.routes, parts).is_ok()
+            let found = reader.route(&mut known, parts);
+            assert!(found.is_ok() || found == Err(ReadError::Symbol));
+            found.is_ok()
         };
         let beyond = ROUTES as u64;
         assert!(!read(&[DEFINITION, 1, 7]), "the first has the number 0");

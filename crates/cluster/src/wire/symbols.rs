@@ -129,7 +129,7 @@ pub struct Known {
     pub(crate) topics: Found<Symbol>,
     /// The places of codecs.
     pub(crate) types: Found<Option<usize>>,
-    pub(crate) routes: Routes,
+    pub(super) routes: Routes,
 }
 
 /// Values found by the texts of a table: a text is looked up once in a session.
