@@ -2,7 +2,7 @@
 //! workload, and the curves. They are on white, for a file does not know where it is shown.
 
 use super::outputs::write;
-use super::report::{Plot, Row, View};
+use super::view::{Plot, Row, View};
 use crate::text::{figure, short, times, with_unit};
 use crate::whole::catalog::Peer;
 use plotters::coord::Shift;

@@ -11,8 +11,8 @@
 //! machine              what was measured on
 //! lines                figures as JSON
 //! baseline             compared with earlier ones
-//! report, charts,      shown
-//! readme
+//! view, report,        shown
+//! charts, readme
 //! ```
 //!
 //! Its options are in a package of their own, `ganger_bench_options`.
@@ -36,15 +36,16 @@ mod readme;
 mod report;
 mod run;
 mod stop;
+mod view;
 
 use crate::whole::catalog::Peer;
 use baseline::compare;
 use ganger_bench_options::options::Options;
 use lines::Results;
 use outputs::Outputs;
-use report::View;
 use std::process::ExitCode;
 use stop::{INTERRUPTED, Stop};
+use view::View;
 
 /// How it went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,7 +6,8 @@
 use super::charts::{charts, write_charts};
 use super::lines::Results;
 use super::outputs::{root, try_write, write};
-use super::report::{View, absent, leads, platform, standing, table, without};
+use super::report::{absent, leads, platform, standing, table, without};
+use super::view::View;
 use crate::whole::catalog::{Id, Peer};
 use std::fmt::Write;
 use std::fs;

@@ -1,5 +1,6 @@
 //! The peers: crates of actors, whose workloads are in `actors`; `ganger`, with `tasks` for its
-//! async functions, and `tokio`, each with workloads of its own; and `rayon`, a pool without processes.
+//! async functions, and `tokio`, each with workloads of its own; and `rayon`, a pool without
+//! processes.
 
 mod actix;
 mod actors;

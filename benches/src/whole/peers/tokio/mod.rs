@@ -6,7 +6,6 @@ mod depend;
 mod timers;
 mod traffic;
 
-use self::traffic::Load;
 use crate::whole::bell::Bell;
 use crate::whole::board::Board;
 use crate::whole::contestant::{Contestant, Deliver, Heard, Timed, failed};
@@ -109,19 +108,19 @@ impl Contestant for Tokio {
     }
 
     fn typed_ping_pong(&self, pairs: u64, round_trips: u64) -> Timed {
-        traffic::pairs::<Load>(self, pairs, round_trips)
+        traffic::pairs::<traffic::Load>(self, pairs, round_trips)
     }
 
     fn typed_ring(&self, members: u64, tokens: u64, hops: u64) -> Timed {
-        traffic::ring::<Load>(self, members, tokens, hops)
+        traffic::ring::<traffic::Load>(self, members, tokens, hops)
     }
 
     fn typed_fan_in(&self, producers: u64, messages: u64) -> Timed {
-        traffic::fan_in::<Load>(self, producers, messages)
+        traffic::fan_in::<traffic::Load>(self, producers, messages)
     }
 
     fn typed_fan_out(&self, receivers: u64, messages: u64) -> Timed {
-        traffic::fan_out::<Load>(self, receivers, messages)
+        traffic::fan_out::<traffic::Load>(self, receivers, messages)
     }
 
     fn crowd(&self, processes: u64) -> Result<(Duration, Self::Crowd), Error> {
