@@ -1,9 +1,9 @@
 //! What the first program does and measures, row by row.
 
-use crate::Measured;
 use crate::far::{GROUP, MEMBERS, PIDS};
 use crate::pair::{Carrier, How, Nodes, PATIENCE};
 use crate::tally::{LAST, block, now, percentiles};
+use crate::timed::{LARGE, Measured, PAIRS, SMALL, came_all, micros, round_trips, streams};
 use ganger::cluster::NameLost;
 use ganger::prelude::*;
 use ganger::{ExitCause, Message, SendErrorKind};
@@ -12,18 +12,6 @@ use ganger_bench_options::job::{Error, Job};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::{Duration, Instant};
-
-/// Bytes of a message.
-pub const SMALL: usize = 64;
-
-/// Bytes of a message of X3.
-pub const LARGE: usize = 1_024;
-
-/// Warm-up does this part of the work.
-const WARM_UP: u64 = 20;
-
-/// How many pairs X4 has.
-const PAIRS: u64 = 100;
 
 /// How many members the group of X5 has, at all other nodes.
 const MEMBERS_IN_ALL: usize = 1_000;
@@ -124,33 +112,6 @@ fn named<const N: usize>(
     names.into_iter().zip(figures.into_iter().map(|it| it.1))
 }
 
-/// X1: times of round trips, in us, after a warm-up. `run` does so many, and returns the 50th and
-/// the 99th percentile in nanoseconds.
-///
-/// # Errors
-/// Those of `run`.
-pub fn round_trips(job: &Job, run: impl Fn(u64) -> Result<[u64; 2], BoxError>) -> Measured {
-    let count = job.elements();
-    run((count / WARM_UP).max(1))?;
-    let [p50, p99] = run(count)?;
-    Ok(vec![("p50", micros(p50)), ("p99", micros(p99))])
-}
-
-/// X2, X3, X4: the time of a message, in ns, after a warm-up. `run` sends so many, and returns how
-/// many have come in their order.
-///
-/// # Errors
-/// Those of `run`; and when not all have come.
-pub fn streams(job: &Job, run: impl Fn(u64) -> Result<u64, BoxError>) -> Measured {
-    let count = job.elements();
-    run((count / WARM_UP).max(PAIRS))?;
-    let begin = Instant::now();
-    let came = run(count)?;
-    let time = begin.elapsed();
-    came_all(count, came)?;
-    Ok(vec![("time", time.as_nanos() as f64 / count as f64)])
-}
-
 /// X6: sends so many messages at half of the speed at which `quick` took the same number. `send`
 /// gets the number of the message, and the number of those that are due.
 pub(crate) fn paced(
@@ -178,17 +139,6 @@ pub(crate) fn one_way(count: u64, account: [u64; 3]) -> Measured {
         ("p50", micros(account[1])),
         ("p99", micros(account[2])),
     ])
-}
-
-fn came_all(sent: u64, came: u64) -> Result<(), BoxError> {
-    match came == sent {
-        true => Ok(()),
-        false => Err(format!("{sent} were sent, and {came} came in their order").into()),
-    }
-}
-
-fn micros(nanos: u64) -> f64 {
-    nanos as f64 / 1e3
 }
 
 fn millis(time: Duration) -> f64 {

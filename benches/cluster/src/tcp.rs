@@ -1,10 +1,10 @@
 //! The lower bound: threads with blocking sockets. Messages share frames of 32 KiB, as those of
 //! nodes do.
 
-use crate::Measured;
 use crate::pair::{Place, second};
-use crate::rows::{self, SMALL};
+use crate::rows;
 use crate::tally::{LAST, Tally, block, now, percentiles};
+use crate::timed::{LARGE, Measured, SMALL, round_trips as measure_trips, streams};
 use ganger::BoxError;
 use ganger_bench_options::catalog::Id;
 use ganger_bench_options::job::{Error, Job};
@@ -29,9 +29,9 @@ pub fn run(job: &Job) -> Measured {
     stream.set_nodelay(true)?;
     let count = job.elements();
     match job.id {
-        Id::X1 => rows::round_trips(job, |count| round_trips(&stream, count)),
-        Id::X2 | Id::X4 => rows::streams(job, |count| send(&stream, count, SMALL)),
-        Id::X3 => rows::streams(job, |count| send(&stream, count, rows::LARGE)),
+        Id::X1 => measure_trips(job, |count| round_trips(&stream, count)),
+        Id::X2 | Id::X4 => streams(job, |count| send(&stream, count, SMALL)),
+        Id::X3 => streams(job, |count| send(&stream, count, LARGE)),
         Id::X6 => {
             let begin = Instant::now();
             send(&stream, count, SMALL)?;

@@ -73,6 +73,9 @@ pub enum Kind {
     Go,
     /// Runs where `erl` is installed.
     Erlang,
+    /// In Rust, with so many crates that it has a workspace of its own, which is built when it is
+    /// measured.
+    Apart,
 }
 
 /// An enum of names: the enum, all of them, their text, and both directions.
@@ -144,6 +147,8 @@ names! {
     ConcurrentQueue = "concurrent-queue",
     CrossbeamQueue = "crossbeam-queue",
     Tcp = "tcp",
+    KameoRemote = "kameo-remote",
+    RactorCluster = "ractor-cluster",
 }
 
 impl Id {
@@ -195,6 +200,7 @@ impl Peer {
         match self {
             Self::Go => Kind::Go,
             Self::Erlang => Kind::Erlang,
+            Self::KameoRemote | Self::RactorCluster => Kind::Apart,
             _ => Kind::Rust,
         }
     }

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! options          the command line
-//! size, mode       what it chooses from
+//! size, mode,      what it chooses from
+//! threshold
 //! job              the arguments of a run, and its errors
 //! sample           what a run answers: a line of JSON for each figure
 //! catalog          what there is: workloads, peers, units, sizes, targets
@@ -19,3 +20,4 @@ pub mod options;
 pub mod sample;
 pub mod size;
 mod specs;
+pub mod threshold;

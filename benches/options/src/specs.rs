@@ -24,7 +24,8 @@ const MONITORS: &[Peer] = &[Ganger, Tokio, Ractor, Erlang];
 /// Peers with a pool that carries out a limited number of jobs at a time.
 const POOLS: &[Peer] = &[Ganger, Tokio, Ractor, Rayon];
 /// Peers whose processes send to another program, and the lower bound, which has no processes.
-const REMOTE: &[Peer] = &[Ganger, Erlang, Tcp];
+const REMOTE: &[Peer] = &[Ganger, Erlang, KameoRemote, RactorCluster, Tcp];
+const REMOTE_PAIRS: &[Peer] = &[Ganger, Erlang, Tcp];
 
 macro_rules! specs {
     ($($id:ident = $text:literal $name:ident, $full:literal / $quick:literal $of:literal,
@@ -264,9 +265,9 @@ specs! {
          fill, for which they wait";
     X1 = "X1" far_round_trip, 10_000 / 500 "round trips", REMOTE,
         [
-            "p50" "us" Of(Tcp, 1.5), Of(Erlang, 1.5); "p99" "us";
-            "p50, TLS" "us" OursIn("p50", 1.3); "p99, TLS" "us"; "p50, own sockets" "us";
-            "p99, own sockets" "us"
+            "p50" "us" Of(Tcp, 1.5), Of(Erlang, 1.5), Of(RactorCluster, 0.4), Of(KameoRemote, 1.0);
+            "p99" "us"; "p50, TLS" "us" OursIn("p50", 1.3); "p99, TLS" "us";
+            "p50, own sockets" "us"; "p99, own sockets" "us"
         ],
         "64 bytes go to a process of another program and back; over TLS, and where the scheduler \
          has sockets of its own, too";
@@ -276,7 +277,7 @@ specs! {
     X3 = "X3" far_stream_large, 200_000 / 5_000 "messages", REMOTE,
         ["time" "ns" Of(Erlang, 0.5), Of(Tcp, 4.0); "time, TLS" "ns" OursIn("time", 2.0)],
         "As X2, with 1,024 bytes; over TLS, too";
-    X4 = "X4" far_streams, 1_000_000 / 20_000 "messages", REMOTE,
+    X4 = "X4" far_streams, 1_000_000 / 20_000 "messages", REMOTE_PAIRS,
         ["time" "ns" Of(Erlang, 0.2), Of(Tcp, 4.0)],
         "As X2, with 100 pairs of processes at once";
     X5 = "X5" far_broadcast, 1_000 / 20 "broadcasts", &[Ganger],

@@ -4,8 +4,10 @@
 //!
 //! The program is `cargo bench -p ganger-benches --bench peers`.
 
+mod go;
 mod peers;
+mod work;
 mod workloads;
 
 pub use peers::{AsyncChannel, Channel, Flume, Ganger, Kanal, OnGanger, OnTokio, Runtime, Tokio};
-pub use workloads::contests;
+pub use workloads::{PEERS, contests};

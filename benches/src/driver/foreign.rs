@@ -1,9 +1,11 @@
-//! Finds the tools for workloads in other languages, and builds their programs.
+//! Finds the tools for workloads in other languages, and builds their programs. Peers in Rust that
+//! have a workspace of their own are built too.
 //!
-//! The sources are in `benches/foreign`, a folder for each language. Programs and caches go to the
-//! folder `foreign` of the target directory; nothing else is written. Environment variables that
-//! would change the build or the run are removed.
+//! The sources are in `benches/foreign`, a folder for each language or workspace. Programs and
+//! caches go to the folder `foreign` of the target directory; nothing else is written. Environment
+//! variables that would change the build or the run are removed.
 
+use super::machine::locked;
 use crate::whole::catalog::{Kind, Peer};
 use crate::whole::job::Job;
 use std::env::{self, consts::EXE_SUFFIX};
@@ -15,7 +17,7 @@ use std::process::{Command, Stdio};
 
 /// A program that runs the workloads of a peer in another language.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Program {
+pub struct Program {
     version: String,
     start: Start,
 }
@@ -23,7 +25,7 @@ pub(super) struct Program {
 /// The reason for a missing program.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub(super) enum Unavailable {
+pub enum Unavailable {
     /// A required program is not on the PATH.
     #[error("`{0}` is not on the PATH: install it to have this peer measured")]
     NotInstalled(&'static str),
@@ -45,6 +47,8 @@ pub(super) enum Unavailable {
 enum Start {
     /// A program by itself.
     Go { program: PathBuf },
+    /// The same.
+    Apart { program: PathBuf },
     /// Modules in a folder, for `erl`.
     Erlang { erl: PathBuf, modules: PathBuf },
 }
@@ -77,27 +81,34 @@ const ERLANG_SETTINGS: &[&str] = &[
     "ERL_ZFLAGS",
 ];
 
+/// Variables by which cargo builds into another folder.
+const CARGO_SETTINGS: &[&str] = &["CARGO_BUILD_TARGET"];
+
 /// Finds a peer's language on the PATH, and builds its program.
 ///
-/// Blocks until it is built: for some seconds the first time, less when a build is there already.
+/// Blocks until it is built: for some seconds the first time, less when a build is there already. A
+/// peer with a workspace of its own takes minutes the first time, and needs the registry.
 ///
 /// # Errors
 /// When the language is not installed, its build fails, or the peer is written in Rust.
-pub(super) fn find(peer: Peer) -> Result<Program, Unavailable> {
+pub fn find(peer: Peer) -> Result<Program, Unavailable> {
     let path = env::var_os("PATH").unwrap_or_default();
     find_on(&path, peer, &target_folder())
 }
 
 impl Program {
     /// The version of its language.
-    pub(super) fn version(&self) -> &str {
+    #[must_use]
+    pub fn version(&self) -> &str {
         &self.version
     }
 
     /// Returns the command that runs a job once.
-    pub(super) fn command(&self, job: &Job) -> Command {
+    #[must_use]
+    pub fn command(&self, job: &Job) -> Command {
         let mut command = match &self.start {
             Start::Go { program } => clean(program, GO_SETTINGS),
+            Start::Apart { program } => Command::new(program),
             Start::Erlang { erl, modules } => {
                 let mut command = clean(erl, ERLANG_SETTINGS);
                 let schedulers = format!("{0}:{0}", job.workers);
@@ -130,6 +141,12 @@ fn find_on(path: &OsStr, peer: Peer, target: &Path) -> Result<Program, Unavailab
         Kind::Rust => Err(Unavailable::NotForeign(peer)),
         Kind::Go => build_go(path, &sources.join("go"), &target.join("go")),
         Kind::Erlang => build_erlang(path, &sources.join("erlang"), &target.join("erlang")),
+        Kind::Apart => build_apart(
+            path,
+            peer,
+            &sources.join("remotes"),
+            &target.join("remotes"),
+        ),
     }
 }
 
@@ -176,6 +193,35 @@ fn build_erlang(path: &OsStr, sources: &Path, modules: &Path) -> Result<Program,
     Ok(Program {
         version: format!("OTP {version}"),
         start: Start::Erlang { erl, modules },
+    })
+}
+
+fn build_apart(
+    path: &OsStr,
+    peer: Peer,
+    sources: &Path,
+    built: &Path,
+) -> Result<Program, Unavailable> {
+    let cargo = on_path(path, "cargo")?;
+    let package = match peer {
+        Peer::KameoRemote => "kameo",
+        Peer::RactorCluster => "ractor",
+        other => return Err(Unavailable::NotForeign(other)),
+    };
+    make_folder(built)?;
+    let name = format!("ganger-remote-{package}");
+    let mut build = clean(&cargo, CARGO_SETTINGS);
+    build.args(["build", "--release", "--locked", "-p", &name]);
+    build.arg("--manifest-path").arg(sources.join("Cargo.toml"));
+    build.arg("--target-dir").arg(built);
+    eprintln!("Building {peer}: minutes the first time");
+    output(&mut build)?;
+    let lock = fs::read_to_string(sources.join("Cargo.lock")).unwrap_or_default();
+    Ok(Program {
+        version: locked(&lock, package).unwrap_or("?").to_owned(),
+        start: Start::Apart {
+            program: built.join("release").join(format!("{name}{EXE_SUFFIX}")),
+        },
     })
 }
 
@@ -266,51 +312,4 @@ fn files(folder: &Path, extension: &str) -> Result<Vec<OsString>, Unavailable> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::whole::catalog::Id;
-
-    #[test]
-    fn what_is_not_on_the_path_is_not_installed() {
-        let nowhere = tempfile::tempdir().unwrap();
-        let path = nowhere.path().as_os_str();
-        for (peer, program) in [(Peer::Go, "go"), (Peer::Erlang, "erl")] {
-            for path in [path, OsStr::new("")] {
-                let error = find_on(path, peer, nowhere.path()).unwrap_err();
-                assert_eq!(error, Unavailable::NotInstalled(program));
-                assert!(
-                    error
-                        .to_string()
-                        .contains(&format!("`{program}` is not on the PATH"))
-                );
-            }
-        }
-        assert_eq!(fs::read_dir(nowhere.path()).unwrap().count(), 0);
-    }
-
-    #[test]
-    fn peers_in_rust_need_no_program() {
-        let error = find(Peer::Tokio).unwrap_err();
-        assert_eq!(error, Unavailable::NotForeign(Peer::Tokio));
-    }
-
-    /// The sources have the sizes of the catalogue: with other sizes a run is another workload.
-    #[test]
-    fn sources_have_the_workloads_of_the_catalog_with_their_sizes() {
-        let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("foreign");
-        let go = fs::read_to_string(sources.join("go/measure.go")).unwrap();
-        let erlang = fs::read_to_string(sources.join("erlang/measure.erl")).unwrap();
-        for spec in Id::ALL
-            .iter()
-            .filter(|id| !id.is_queue())
-            .map(|id| id.spec())
-        {
-            let entry = format!("{{\"{}\", {}, {}, ", spec.id, spec.full, spec.quick);
-            for (peer, text) in [(Peer::Go, &go), (Peer::Erlang, &erlang)] {
-                let entries = text.replace('_', "").matches(&entry).count();
-                let runs = spec.peers.contains(&peer);
-                assert!(entries == 1 || entries == 0 && !runs, "{peer:?} {entry}");
-            }
-        }
-    }
-}
+mod tests;

@@ -22,8 +22,9 @@ use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
 
 /// Loops that spin until the drop.
+#[must_use]
 #[derive(Debug)]
-pub(super) struct Loops {
+pub struct Loops {
     is_over: Arc<AtomicBool>,
     threads: Vec<JoinHandle<()>>,
 }
@@ -33,7 +34,7 @@ impl Loops {
     ///
     /// # Errors
     /// Why there can be none; then none is left.
-    pub(super) fn start() -> Result<Self, String> {
+    pub fn start() -> Result<Self, String> {
         let mut loops = Self {
             is_over: Arc::default(),
             threads: Vec::new(),

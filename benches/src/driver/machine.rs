@@ -98,10 +98,13 @@ fn rustc() -> Option<String> {
 
 /// Returns the version of a package in the lock file with which this program was built.
 fn version(package: &str) -> Option<&'static str> {
+    locked(include_str!("../../../Cargo.lock"), package)
+}
+
+/// Returns the version of a package in a lock file.
+pub(super) fn locked<'a>(lock: &'a str, package: &str) -> Option<&'a str> {
     let name = format!("name = \"{package}\"");
-    let mut lines = include_str!("../../../Cargo.lock")
-        .lines()
-        .skip_while(|line| *line != name);
+    let mut lines = lock.lines().skip_while(|line| *line != name);
     lines
         .nth(1)?
         .strip_prefix("version = \"")?

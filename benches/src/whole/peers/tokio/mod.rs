@@ -1,11 +1,17 @@
 //! tokio: processes are tasks of a runtime with many threads, mailboxes are unbounded channels.
 
+mod alone;
 mod ask;
 mod crowd;
 mod depend;
+mod fan;
+mod pair;
+mod ring;
 mod timers;
-mod traffic;
+mod tree;
+mod typed;
 
+use self::typed::Load;
 use crate::whole::bell::Bell;
 use crate::whole::board::Board;
 use crate::whole::contestant::{Contestant, Deliver, Heard, Timed, failed};
@@ -17,7 +23,6 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::mpsc::UnboundedSender;
-use tokio::task::yield_now;
 
 /// A runtime.
 #[derive(Debug)]
@@ -71,56 +76,56 @@ impl Contestant for Tokio {
         let gate = self.gate;
         gate.time(processes, || {
             for _ in 0..processes {
-                drop(self.runtime.spawn(hit(gate)));
+                drop(self.runtime.spawn(alone::hit(gate)));
             }
             Ok(())
         })
     }
 
     fn skynet(&self, levels: u32) -> Timed {
-        traffic::tree(self, levels)
+        tree::run(self, levels)
     }
 
     fn yields(&self, processes: u64, each: u64) -> Timed {
         let gate = self.gate;
         gate.time(processes, || {
             for _ in 0..processes {
-                drop(self.runtime.spawn(step(each, gate)));
+                drop(self.runtime.spawn(alone::step(each, gate)));
             }
             Ok(())
         })
     }
 
     fn ping_pong(&self, pairs: u64, round_trips: u64) -> Timed {
-        traffic::pairs::<u64>(self, pairs, round_trips)
+        pair::run::<u64>(self, pairs, round_trips)
     }
 
     fn ring(&self, members: u64, tokens: u64, hops: u64) -> Timed {
-        traffic::ring::<u64>(self, members, tokens, hops)
+        ring::run::<u64>(self, members, tokens, hops)
     }
 
     fn fan_in(&self, producers: u64, messages: u64) -> Timed {
-        traffic::fan_in::<u64>(self, producers, messages)
+        fan::run_in::<u64>(self, producers, messages)
     }
 
     fn fan_out(&self, receivers: u64, messages: u64) -> Timed {
-        traffic::fan_out::<u64>(self, receivers, messages)
+        fan::run_out::<u64>(self, receivers, messages)
     }
 
     fn typed_ping_pong(&self, pairs: u64, round_trips: u64) -> Timed {
-        traffic::pairs::<traffic::Load>(self, pairs, round_trips)
+        pair::run::<Load>(self, pairs, round_trips)
     }
 
     fn typed_ring(&self, members: u64, tokens: u64, hops: u64) -> Timed {
-        traffic::ring::<traffic::Load>(self, members, tokens, hops)
+        ring::run::<Load>(self, members, tokens, hops)
     }
 
     fn typed_fan_in(&self, producers: u64, messages: u64) -> Timed {
-        traffic::fan_in::<traffic::Load>(self, producers, messages)
+        fan::run_in::<Load>(self, producers, messages)
     }
 
     fn typed_fan_out(&self, receivers: u64, messages: u64) -> Timed {
-        traffic::fan_out::<traffic::Load>(self, receivers, messages)
+        fan::run_out::<Load>(self, receivers, messages)
     }
 
     fn crowd(&self, processes: u64) -> Result<(Duration, Self::Crowd), Error> {
@@ -162,7 +167,7 @@ impl Contestant for Tokio {
     }
 
     fn broadcast_each(&self, members: u64, messages: u64) -> Timed {
-        traffic::fan_out::<u64>(self, members, messages)
+        fan::run_out::<u64>(self, members, messages)
     }
 
     fn sleeper(&self, bell: &'static Bell) -> Result<Deliver, Error> {
@@ -183,14 +188,14 @@ impl Contestant for Tokio {
 
     fn block(&self, stuck: &'static Stuck, processes: u64) -> Result<(), Error> {
         for _ in 0..processes {
-            drop(self.runtime.spawn(turns(stuck, self.gate)));
+            drop(self.runtime.spawn(alone::block(stuck, self.gate)));
         }
         Ok(())
     }
 
     fn race(&self, race: &'static Race, processes: u64) -> Result<(), Error> {
         for _ in 0..processes {
-            drop(self.runtime.spawn(laps(race, self.gate)));
+            drop(self.runtime.spawn(alone::race(race, self.gate)));
         }
         Ok(())
     }
@@ -217,36 +222,4 @@ impl Contestant for Tokio {
         }
         Ok(())
     }
-}
-
-/// Runs once.
-async fn hit(gate: &'static Gate) {
-    gate.hit();
-}
-
-/// Continues this many times.
-async fn step(each: u64, gate: &'static Gate) {
-    for _ in 0..each {
-        yield_now().await;
-    }
-    gate.hit();
-}
-
-/// Blocks its thread in each turn.
-async fn turns(stuck: &'static Stuck, gate: &'static Gate) {
-    while stuck.turn() {
-        yield_now().await;
-    }
-    gate.hit();
-}
-
-/// Runs a lap a turn.
-async fn laps(race: &'static Race, gate: &'static Gate) {
-    let mut laps = 0;
-    while race.lap() {
-        laps += 1;
-        yield_now().await;
-    }
-    race.finish(laps);
-    gate.hit();
 }
