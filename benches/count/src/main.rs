@@ -1,10 +1,25 @@
-//! Repeats an act on a single worker, for a tool that counts instructions. `--list` prints a line
-//! for each act: its name, few rounds and many, its description, with tabs between them.
+//! Repeats an act of a scheduler with a single worker, or of a queue: `cargo xtask bench
+//! --instructions` runs this program under callgrind. Threads meet only at the beginning and at the
+//! end of an act, so that counts hardly differ from run to run. `--list` prints a line for each
+//! act: its name, few rounds and many, its description, with tabs between them.
 //!
 //! The program parses its few arguments itself, because the gate builds it, optimised.
 
-use ganger_count::{Act, OneWorker};
+mod act;
+mod actors;
+mod commands;
+mod one_worker;
+mod oneself;
+mod pair;
+mod sockets;
+mod spawning;
+mod stream;
+mod tasks;
+mod timers;
+
+use act::Act;
 use ganger_proc_api::BoxError;
+use one_worker::OneWorker;
 use std::process::ExitCode;
 use std::time::Duration;
 use std::{env, fs, thread};
@@ -16,7 +31,7 @@ fn main() -> ExitCode {
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     let result = match args[..] {
         ["--list"] => {
-            for act in Act::ALL {
+            for &act in Act::ALL {
                 let [few, many] = act.rounds();
                 let (name, what) = (act.name(), act.what());
                 println!("{name}\t{few}\t{many}\t{what}");

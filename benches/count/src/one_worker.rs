@@ -11,7 +11,7 @@ use std::hint::black_box;
 
 /// A running scheduler with a single worker.
 #[derive(Debug)]
-pub struct OneWorker {
+pub(crate) struct OneWorker {
     pub(crate) scheduler: Scheduler,
     held: Held,
     /// For processes submitted from outside. The batch lives for ever, so that they need no counted
@@ -21,18 +21,12 @@ pub struct OneWorker {
 
 impl OneWorker {
     /// Starts one that does acts other than requests over a socket.
-    ///
-    /// # Errors
-    /// When the system refuses a thread.
-    pub fn new() -> Result<Self, BoxError> {
+    pub(crate) fn new() -> Result<Self, BoxError> {
         Self::by(Scheduler::builder())
     }
 
     /// Starts one that does this act.
-    ///
-    /// # Errors
-    /// When the system refuses a thread, or a poller.
-    pub fn of(act: Act) -> Result<Self, BoxError> {
+    pub(crate) fn of(act: Act) -> Result<Self, BoxError> {
         match act {
             Act::Socket => Self::by(Scheduler::builder().driver(Net::new()?)),
             _ => Self::new(),
@@ -54,13 +48,7 @@ impl OneWorker {
     }
 
     /// Repeats an act for this many rounds. Blocks until its last step.
-    ///
-    /// # Errors
-    /// When the scheduler refuses something.
-    ///
-    /// # Panics
-    /// When something is lost on the way.
-    pub fn run(&self, act: Act, rounds: u64) -> Result<(), BoxError> {
+    pub(crate) fn run(&self, act: Act, rounds: u64) -> Result<(), BoxError> {
         if rounds == 0 {
             return Ok(());
         }
@@ -176,7 +164,7 @@ mod tests {
         // Two processes may each be sent to before their first step, or after, and so with their
         // next message.
         const FIRST_STEPS: u64 = 4;
-        for act in Act::ALL {
+        for &act in Act::ALL {
             let [few, many] = [64, 64 + MORE].map(|rounds| totals_of(act, rounds));
             let steps = match act {
                 Act::Deque | Act::Mailbox | Act::MutexFree => 0,
@@ -212,7 +200,7 @@ mod tests {
     fn a_worker_does_one_act_after_the_other() {
         let worker = OneWorker::of(Act::Socket).unwrap();
         for rounds in [0, 1, 2, 65] {
-            for act in Act::ALL {
+            for &act in Act::ALL {
                 worker.run(act, rounds).unwrap();
             }
         }

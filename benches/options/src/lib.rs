@@ -2,8 +2,7 @@
 //!
 //! ```text
 //! options          the command line
-//! size, mode,      what it chooses from
-//! threshold
+//! size, mode       what it chooses from
 //! job              the arguments of a run, and its errors
 //! sample           what a run answers: a line of JSON for each figure
 //! catalog          what there is: workloads, peers, units, sizes, targets
@@ -20,4 +19,3 @@ pub mod options;
 pub mod sample;
 pub mod size;
 mod specs;
-pub mod threshold;

@@ -3,7 +3,6 @@
 use crate::catalog::{Id, Peer};
 use crate::mode::{Mode, Modes};
 use crate::size::Size;
-use crate::threshold::Threshold;
 use clap::Parser;
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -60,8 +59,8 @@ pub struct Options {
     pub baseline: Option<PathBuf>,
 
     /// How much worse than the baseline is worse, beyond the noise of the runs, in percent
-    #[arg(long, value_name = "PERCENT", default_value = "5")]
-    pub threshold: Threshold,
+    #[arg(long, value_name = "PERCENT", default_value = "5", value_parser = part)]
+    pub threshold: f64,
 
     /// Where the report goes [default: bench, in cargo's target folder]
     #[arg(long, value_name = "DIR")]
@@ -173,6 +172,14 @@ const PROGRAMS: [(&str, &str, &str); 4] = [
     ),
 ];
 
+/// Returns the part of the whole that a text says in percent.
+fn part(percent: &str) -> Result<f64, &'static str> {
+    match percent.trim_end_matches('%').parse::<f64>() {
+        Ok(percent) if (0.0..=1_000.0).contains(&percent) => Ok(percent / 100.0),
+        _ => Err("a number of percent from 0 to 1000 is needed"),
+    }
+}
+
 /// How many processors this program may use.
 #[must_use]
 pub fn cores() -> usize {
@@ -228,6 +235,14 @@ mod tests {
         let options = parse("--only w1,deque --peers tokio,go --quick").unwrap();
         assert_eq!(options.only, [Id::W1, Id::Deque]);
         assert_eq!(options.peers, [Peer::Tokio, Peer::Go]);
+    }
+
+    #[test]
+    fn thresholds_are_percent() {
+        assert_eq!(part("7.5%"), Ok(0.075));
+        for wrong in ["", "-1", "NaN", "lots"] {
+            assert!(part(wrong).is_err(), "{wrong}");
+        }
     }
 
     #[test]

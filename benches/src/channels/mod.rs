@@ -4,10 +4,8 @@
 //!
 //! The program is `cargo bench -p ganger-benches --bench peers`.
 
-mod go;
 mod peers;
-mod work;
 mod workloads;
 
 pub use peers::{AsyncChannel, Channel, Flume, Ganger, Kanal, OnGanger, OnTokio, Runtime, Tokio};
-pub use workloads::{PEERS, contests};
+pub use workloads::contests;

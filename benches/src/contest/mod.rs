@@ -4,9 +4,12 @@ pub(crate) mod cpu;
 
 use crate::stats::{Summary, ratio};
 use crate::text::{figure, times};
+use std::env;
 use std::fmt;
 use std::fmt::Write;
 use std::hint::black_box;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::Duration;
 
 /// Runs a prepared workload once and returns its figures, a figure for each metric; `NAN` for an
@@ -124,6 +127,30 @@ fn gap(rep: usize) -> Vec<u8> {
 /// Returns the nanoseconds for each of `each` operations.
 pub(crate) fn nanoseconds(time: Duration, each: u64) -> f64 {
     time.as_nanos() as f64 / each as f64
+}
+
+/// Builds a Go program of the folder `foreign`; `None` without Go.
+pub(crate) fn build_go(name: &str) -> Option<PathBuf> {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("foreign")
+        .join(name);
+    let program = env::temp_dir().join(format!("ganger-go-{name}-{}", std::process::id()));
+    let mut build = Command::new("go");
+    build
+        .args(["build", "-o"])
+        .arg(&program)
+        .current_dir(source);
+    build
+        .status()
+        .is_ok_and(|it| it.success())
+        .then_some(program)
+}
+
+/// Returns the numbers that a program prints.
+pub(crate) fn run_go(program: Option<&PathBuf>, args: &[String]) -> Option<Vec<f64>> {
+    let output = Command::new(program?).args(args).output().ok()?;
+    let text = String::from_utf8(output.stdout).ok()?;
+    text.split_whitespace().map(|it| it.parse().ok()).collect()
 }
 
 impl fmt::Debug for Contest {

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 /// The end of a run.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Ending {
+pub(super) enum Ending {
     /// It measured.
     Measured(Vec<Sample>),
     /// The peer has no such workload; with its message.
@@ -38,8 +38,7 @@ const KEPT: usize = 2_000;
 /// Runs the command and reads its output.
 ///
 /// Blocks until it has ended, at most for the limit.
-#[must_use]
-pub fn run(mut command: Command, limit: Duration, stop: &Stop) -> Ending {
+pub(super) fn run(mut command: Command, limit: Duration, stop: &Stop) -> Ending {
     own_group(&mut command);
     command.stdin(Stdio::null());
     command.stdout(Stdio::piped()).stderr(Stdio::piped());

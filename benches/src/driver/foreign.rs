@@ -17,7 +17,7 @@ use std::process::{Command, Stdio};
 
 /// A program that runs the workloads of a peer in another language.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Program {
+pub(super) struct Program {
     version: String,
     start: Start,
 }
@@ -25,7 +25,7 @@ pub struct Program {
 /// The reason for a missing program.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum Unavailable {
+pub(super) enum Unavailable {
     /// A required program is not on the PATH.
     #[error("`{0}` is not on the PATH: install it to have this peer measured")]
     NotInstalled(&'static str),
@@ -91,21 +91,19 @@ const CARGO_SETTINGS: &[&str] = &["CARGO_BUILD_TARGET"];
 ///
 /// # Errors
 /// When the language is not installed, its build fails, or the peer is written in Rust.
-pub fn find(peer: Peer) -> Result<Program, Unavailable> {
+pub(super) fn find(peer: Peer) -> Result<Program, Unavailable> {
     let path = env::var_os("PATH").unwrap_or_default();
     find_on(&path, peer, &target_folder())
 }
 
 impl Program {
     /// The version of its language.
-    #[must_use]
-    pub fn version(&self) -> &str {
+    pub(super) fn version(&self) -> &str {
         &self.version
     }
 
     /// Returns the command that runs a job once.
-    #[must_use]
-    pub fn command(&self, job: &Job) -> Command {
+    pub(super) fn command(&self, job: &Job) -> Command {
         let mut command = match &self.start {
             Start::Go { program } => clean(program, GO_SETTINGS),
             Start::Apart { program } => Command::new(program),
@@ -312,4 +310,51 @@ fn files(folder: &Path, extension: &str) -> Result<Vec<OsString>, Unavailable> {
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use super::*;
+    use crate::whole::catalog::Id;
+
+    #[test]
+    fn what_is_not_on_the_path_is_not_installed() {
+        let nowhere = tempfile::tempdir().unwrap();
+        let path = nowhere.path().as_os_str();
+        for (peer, program) in [(Peer::Go, "go"), (Peer::Erlang, "erl")] {
+            for path in [path, OsStr::new("")] {
+                let error = find_on(path, peer, nowhere.path()).unwrap_err();
+                assert_eq!(error, Unavailable::NotInstalled(program));
+                assert!(
+                    error
+                        .to_string()
+                        .contains(&format!("`{program}` is not on the PATH"))
+                );
+            }
+        }
+        assert_eq!(fs::read_dir(nowhere.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn peers_in_rust_need_no_program() {
+        let error = find(Peer::Tokio).unwrap_err();
+        assert_eq!(error, Unavailable::NotForeign(Peer::Tokio));
+    }
+
+    /// The sources have the sizes of the catalogue: with other sizes a run is another workload.
+    #[test]
+    fn sources_have_the_workloads_of_the_catalog_with_their_sizes() {
+        let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("foreign");
+        let go = fs::read_to_string(sources.join("go/measure.go")).unwrap();
+        let erlang = fs::read_to_string(sources.join("erlang/measure.erl")).unwrap();
+        for spec in Id::ALL
+            .iter()
+            .filter(|id| !id.is_queue())
+            .map(|id| id.spec())
+        {
+            let entry = format!("{{\"{}\", {}, {}, ", spec.id, spec.full, spec.quick);
+            for (peer, text) in [(Peer::Go, &go), (Peer::Erlang, &erlang)] {
+                let entries = text.replace('_', "").matches(&entry).count();
+                let runs = spec.peers.contains(&peer);
+                assert!(entries == 1 || entries == 0 && !runs, "{peer:?} {entry}");
+            }
+        }
+    }
+}

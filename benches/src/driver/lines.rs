@@ -12,7 +12,7 @@ use std::path::Path;
 /// A line.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
-pub enum Line {
+pub(super) enum Line {
     /// The first line: the machine.
     Machine(Machine),
     /// The repetitions of a figure.
@@ -23,18 +23,17 @@ pub enum Line {
 
 /// The whole result of a run of the benchmarks.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Results {
+pub(super) struct Results {
     /// The machine.
-    pub machine: Machine,
+    pub(super) machine: Machine,
     /// What there is.
-    pub figures: Vec<Figure>,
+    pub(super) figures: Vec<Figure>,
     /// The missing figures.
-    pub absences: Vec<Absence>,
+    pub(super) absences: Vec<Absence>,
 }
 
 /// The machine of the measurements, and their settings.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct Machine {
     /// The model of the processor.
     pub cpu: String,
@@ -67,85 +66,67 @@ pub struct Machine {
 
 /// The repetitions of a figure.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Figure {
+pub(super) struct Figure {
     /// The workload.
-    pub workload: Id,
+    pub(super) workload: Id,
     /// The peer that ran it.
-    pub peer: Peer,
+    pub(super) peer: Peer,
     /// The figure's name within the workload.
-    pub variant: String,
+    pub(super) variant: String,
     /// Its unit.
-    pub unit: String,
+    pub(super) unit: String,
     /// How many elements it is the figure of.
-    pub n: u64,
-    /// How many threads ran processes.
-    pub workers: usize,
-    /// How many processes there were, when it was not as many as the workload has.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub processes: Option<u64>,
-    /// How many producers there were, when it was not as many as the workload has.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub producers: Option<u64>,
-    /// What else ran.
-    #[serde(default, skip_serializing_if = "Mode::is_as_is")]
-    pub mode: Mode,
+    pub(super) n: u64,
+    /// The settings.
+    #[serde(flatten)]
+    pub(super) point: Point,
     /// The least.
-    pub min: f64,
+    pub(super) min: f64,
     /// The middle.
-    pub median: f64,
+    pub(super) median: f64,
     /// The greatest.
-    pub max: f64,
+    pub(super) max: f64,
     /// Of latencies: the median of the repetitions' 50th percentiles.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub p50: Option<f64>,
+    pub(super) p50: Option<f64>,
     /// Of latencies: the median of the repetitions' 99th percentiles.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub p99: Option<f64>,
+    pub(super) p99: Option<f64>,
     /// Of latencies: the worst of all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub worst: Option<f64>,
+    pub(super) worst: Option<f64>,
     /// How many times Ganger's figure it is, pair by pair: above 1, Ganger is ahead.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ratio_to_ganger: Option<f64>,
+    pub(super) ratio_to_ganger: Option<f64>,
     /// The number of repetitions with figures.
-    pub reps: usize,
+    pub(super) reps: usize,
     /// The figure of each repetition, in order; `null` for a failed repetition.
-    pub values: Vec<Option<f64>>,
+    pub(super) values: Vec<Option<f64>>,
     /// Of latencies of all repetitions: upper bounds in nanoseconds, each with its count.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub histogram: Vec<(u64, u64)>,
+    pub(super) histogram: Vec<(u64, u64)>,
 }
 
 /// The reason for a missing figure.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Absence {
+pub(super) struct Absence {
     /// The workload.
-    pub workload: Id,
+    pub(super) workload: Id,
     /// The peer that should have run it.
-    pub peer: Peer,
-    /// How many threads ran processes.
-    pub workers: usize,
+    pub(super) peer: Peer,
     /// As in a figure.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub processes: Option<u64>,
-    /// As in a figure.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub producers: Option<u64>,
-    /// As in a figure.
-    #[serde(default, skip_serializing_if = "Mode::is_as_is")]
-    pub mode: Mode,
+    #[serde(flatten)]
+    pub(super) point: Point,
     /// The kind of reason.
-    pub reason: Reason,
+    pub(super) reason: Reason,
     /// The reason, for people.
-    pub why: String,
+    pub(super) why: String,
 }
 
 /// Kinds of reasons.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Reason {
+pub(super) enum Reason {
     /// The peer's language is not on this machine.
     NotInstalled,
     /// The peer has no such workload.
@@ -161,16 +142,31 @@ pub enum Reason {
 }
 
 /// The settings on which a figure depends: a point of a curve, or a point outside of all curves.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Point {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub(super) struct Point {
     /// How many threads run processes.
-    pub workers: usize,
+    pub(super) workers: usize,
     /// As many processes in place of the workload's own number.
-    pub processes: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) processes: Option<u64>,
     /// As many producers in place of the workload's own number.
-    pub producers: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) producers: Option<u64>,
     /// What else runs.
-    pub mode: Mode,
+    #[serde(default, skip_serializing_if = "Mode::is_as_is")]
+    pub(super) mode: Mode,
+}
+
+impl Point {
+    /// Returns a point outside of curves.
+    pub(super) fn of(workers: usize, mode: Mode) -> Self {
+        Self {
+            workers,
+            processes: None,
+            producers: None,
+            mode,
+        }
+    }
 }
 
 impl Results {
@@ -178,7 +174,7 @@ impl Results {
     ///
     /// # Errors
     /// The errors of the writer.
-    pub fn write(&self, mut out: impl Write) -> io::Result<()> {
+    pub(super) fn write(&self, mut out: impl Write) -> io::Result<()> {
         let machine = [Line::Machine(self.machine.clone())].into_iter();
         let figures = self.figures.iter().cloned().map(Line::Figure);
         let absences = self.absences.iter().cloned().map(Line::Absent);
@@ -192,7 +188,7 @@ impl Results {
     ///
     /// # Errors
     /// The errors of the reader, and invalid lines, with their numbers.
-    pub fn read(reader: impl BufRead) -> Result<Self, String> {
+    pub(super) fn read(reader: impl BufRead) -> Result<Self, String> {
         let (mut results, mut has_machine) = (Self::default(), false);
         for (number, line) in (1..).zip(reader.lines()) {
             let line = line.map_err(|error| error.to_string())?;
@@ -220,8 +216,7 @@ impl Results {
     }
 
     /// Whether a peer crashed, or did not end, in anything.
-    #[must_use]
-    pub fn has_failed(&self, peer: Peer) -> bool {
+    pub(super) fn has_failed(&self, peer: Peer) -> bool {
         let is_failure = |reason| matches!(reason, Reason::Crashed | Reason::Timeout);
         let mut absences = self.absences.iter();
         absences.any(|absence| absence.peer == peer && is_failure(absence.reason))
@@ -231,7 +226,7 @@ impl Results {
     ///
     /// # Errors
     /// As in [`read`](Self::read), with the path.
-    pub fn load(path: &Path) -> Result<Self, String> {
+    pub(super) fn load(path: &Path) -> Result<Self, String> {
         let file = std::fs::File::open(path);
         let file = file.map_err(|error| format!("can't read {}: {error}", path.display()))?;
         Self::read(io::BufReader::new(file))
@@ -239,36 +234,9 @@ impl Results {
     }
 }
 
-impl Figure {
-    /// Where on a curve it is.
-    #[must_use]
-    pub fn point(&self) -> Point {
-        Point {
-            workers: self.workers,
-            processes: self.processes,
-            producers: self.producers,
-            mode: self.mode,
-        }
-    }
-}
-
-impl Absence {
-    /// Where on a curve it would be.
-    #[must_use]
-    pub fn point(&self) -> Point {
-        Point {
-            workers: self.workers,
-            processes: self.processes,
-            producers: self.producers,
-            mode: self.mode,
-        }
-    }
-}
-
 impl Reason {
     /// In a word or two.
-    #[must_use]
-    pub fn text(self) -> &'static str {
+    pub(super) fn text(self) -> &'static str {
         match self {
             Self::NotInstalled => "not installed",
             Self::Missing => "has no such workload",
@@ -337,36 +305,6 @@ mod tests {
     }
 
     #[test]
-    fn a_mode_is_written_where_it_is_not_the_usual_one() {
-        let results = fixture::results();
-        let written = |mode| {
-            let figure = results.figures.iter().find(|f| f.mode == mode).unwrap();
-            serde_json::to_value(Line::Figure(figure.clone())).unwrap()
-        };
-        assert_eq!(written(Mode::Loops)["mode"], "loops");
-        assert!(written(Mode::AsIs).get("mode").is_none());
-        assert!(results.absences.iter().any(|a| a.mode == Mode::Loops));
-        assert!(results.machine.calm.is_some());
-    }
-
-    #[test]
-    fn who_crashed_or_did_not_end_has_failed() {
-        let mut results = fixture::results();
-        for (reason, failed) in [
-            (Reason::Crashed, true),
-            (Reason::Timeout, true),
-            (Reason::Memory, false),
-            (Reason::Missing, false),
-            (Reason::NotInstalled, false),
-        ] {
-            results.absences.truncate(1);
-            (results.absences[0].peer, results.absences[0].reason) = (Peer::Ganger, reason);
-            assert_eq!(results.has_failed(Peer::Ganger), failed, "{reason:?}");
-            assert!(!results.has_failed(Peer::Tokio));
-        }
-    }
-
-    #[test]
     fn what_is_no_result_is_refused_with_its_line() {
         let mut text = Vec::new();
         let results = Results {
@@ -383,7 +321,7 @@ mod tests {
             (format!("{machine}{machine}"), "line 2: a second machine"),
             (
                 machine.replace("\"cores\"", "\"bores\""),
-                "unknown field `bores`",
+                "missing field `cores`",
             ),
             (String::new(), "no line of the kind `machine`"),
             ("{}".to_owned(), "line 1: missing field `kind`"),

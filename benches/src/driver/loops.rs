@@ -22,9 +22,8 @@ use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
 
 /// Loops that spin until the drop.
-#[must_use]
 #[derive(Debug)]
-pub struct Loops {
+pub(super) struct Loops {
     is_over: Arc<AtomicBool>,
     threads: Vec<JoinHandle<()>>,
 }
@@ -34,7 +33,7 @@ impl Loops {
     ///
     /// # Errors
     /// Why there can be none; then none is left.
-    pub fn start() -> Result<Self, String> {
+    pub(super) fn start() -> Result<Self, String> {
         let mut loops = Self {
             is_over: Arc::default(),
             threads: Vec::new(),

@@ -11,38 +11,41 @@
 //! machine              what was measured on
 //! lines                figures as JSON
 //! baseline             compared with earlier ones
-//! report, readme       shown
+//! view, report,        shown
+//! charts, readme
 //! ```
 //!
 //! Its options are in a package of their own, `ganger_bench_options`.
 
-pub mod baseline;
-pub mod calm;
-pub mod child;
+mod baseline;
+mod calm;
+mod charts;
+mod child;
 #[cfg(test)]
 mod fixture;
-pub mod foreign;
-pub mod lines;
-pub mod loops;
+mod foreign;
+mod lines;
+mod loops;
 pub mod machine;
 mod memory;
-pub mod outputs;
-pub mod plan;
-pub mod programs;
-pub mod progress;
-pub mod readme;
-pub mod report;
-pub mod run;
-pub mod stop;
+mod outputs;
+mod plan;
+mod programs;
+mod progress;
+mod readme;
+mod report;
+mod run;
+mod stop;
+mod view;
 
 use crate::whole::catalog::Peer;
 use baseline::compare;
 use ganger_bench_options::options::Options;
 use lines::Results;
 use outputs::Outputs;
-use report::View;
 use std::process::ExitCode;
 use stop::{INTERRUPTED, Stop};
+use view::View;
 
 /// How it went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,10 +100,11 @@ pub fn execute(options: &Options) -> Result<Ending, String> {
     if writes_json {
         outputs.write_json(&results)?;
     }
-    report::write_report(&results, &outputs)?;
     let view = View::of(&results);
+    outputs::write(&outputs.markdown(), report::markdown(&view))?;
+    charts::write_charts(&view, &outputs.folder)?;
     println!("{}", report::standing(&view));
-    println!("report: {}", outputs.markdown().display());
+    println!("report and charts: {}", outputs.markdown().display());
     if writes_json {
         println!("figures: {}", outputs.json.display());
     }
@@ -116,8 +120,8 @@ pub fn execute(options: &Options) -> Result<Ending, String> {
     }
     if let Some(baseline) = baseline {
         let comparison = compare(&baseline, &results, options.threshold)?;
-        print!("{}", comparison.text());
-        is_worse |= comparison.is_worse();
+        print!("{}", comparison.text);
+        is_worse |= comparison.worse > 0;
     }
     Ok(match (is_worse, results.machine.interrupted) {
         (true, _) => Ending::Worse,

@@ -3,17 +3,17 @@
 
 use super::lines::Results;
 use std::env;
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufWriter, Write};
+use std::fs::{self, OpenOptions};
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// Where the report and the figures go.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Outputs {
+pub(super) struct Outputs {
     /// The folder of the report.
-    pub folder: PathBuf,
+    pub(super) folder: PathBuf,
     /// The file of the figures.
-    pub json: PathBuf,
+    pub(super) json: PathBuf,
 }
 
 impl Outputs {
@@ -21,7 +21,7 @@ impl Outputs {
     ///
     /// # Errors
     /// The path that can't be written, and why.
-    pub fn prepare(folder: Option<&Path>, json: Option<&Path>) -> Result<Self, String> {
+    pub(super) fn prepare(folder: Option<&Path>, json: Option<&Path>) -> Result<Self, String> {
         let folder = folder.map_or_else(default_folder, Path::to_owned);
         let json = json.map_or_else(|| folder.join("results.jsonl"), Path::to_owned);
         fs::create_dir_all(&folder).map_err(|error| refused(&folder, &error))?;
@@ -36,13 +36,15 @@ impl Outputs {
     ///
     /// # Errors
     /// The path, and why not.
-    pub fn write_json(&self, results: &Results) -> Result<(), String> {
-        write(&self.json, |out| results.write(out))
+    pub(super) fn write_json(&self, results: &Results) -> Result<(), String> {
+        let mut text = Vec::new();
+        let written = results.write(&mut text);
+        written.map_err(|error| refused(&self.json, &error))?;
+        write(&self.json, &text)
     }
 
     /// The report.
-    #[must_use]
-    pub fn markdown(&self) -> PathBuf {
+    pub(super) fn markdown(&self) -> PathBuf {
         self.folder.join("report.md")
     }
 }
@@ -51,7 +53,7 @@ impl Outputs {
 ///
 /// # Errors
 /// The path, and why not.
-pub fn try_write(path: &Path) -> Result<(), String> {
+pub(super) fn try_write(path: &Path) -> Result<(), String> {
     let was_there = path.exists();
     let opened = OpenOptions::new().append(true).create(true).open(path);
     opened.map_err(|error| refused(path, &error))?;
@@ -61,35 +63,25 @@ pub fn try_write(path: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// Writes a file at once: a reader sees the old file or the new file.
+/// Writes a file at once: a reader sees the old file or the new file. A pipe, a device or a link is
+/// written directly.
 ///
 /// # Errors
 /// The path, and why not.
-pub fn write(
-    path: &Path,
-    fill: impl FnOnce(&mut dyn Write) -> io::Result<()>,
-) -> Result<(), String> {
+pub(super) fn write(path: &Path, content: impl AsRef<[u8]>) -> Result<(), String> {
     let is_plain = fs::symlink_metadata(path).map_or(true, |found| found.is_file());
-    let beside = match path.file_name() {
-        Some(name) if is_plain => path.with_file_name(format!(".{}.new", name.to_string_lossy())),
-        // A pipe, a device or a link is written directly.
-        _ => path.to_owned(),
+    let written = match path.file_name() {
+        Some(name) if is_plain => {
+            let beside = path.with_file_name(format!(".{}.new", name.to_string_lossy()));
+            fs::write(&beside, content).and_then(|()| fs::rename(&beside, path))
+        }
+        _ => fs::write(path, content),
     };
-    let written = File::create(&beside).and_then(|file| {
-        let mut out = BufWriter::new(file);
-        fill(&mut out)?;
-        out.flush()
-    });
-    let written = written.and_then(|()| match beside == path {
-        true => Ok(()),
-        false => fs::rename(&beside, path),
-    });
     written.map_err(|error| refused(path, &error))
 }
 
 /// The folder of the workspace.
-#[must_use]
-pub fn root() -> &'static Path {
+pub(super) fn root() -> &'static Path {
     let benches = Path::new(env!("CARGO_MANIFEST_DIR"));
     benches.parent().unwrap_or(benches)
 }
@@ -132,35 +124,5 @@ mod tests {
         let json = dir.path().join("nowhere").join("r.jsonl");
         let error = Outputs::prepare(Some(dir.path()), Some(&json)).unwrap_err();
         assert!(error.contains(&json.display().to_string()), "{error}");
-        // A folder is in the place of the report.
-        let folder = dir.path().join("out");
-        fs::create_dir_all(folder.join("report.md")).unwrap();
-        let error = Outputs::prepare(Some(&folder), None).unwrap_err();
-        assert!(error.contains("report.md"), "{error}");
-    }
-
-    #[cfg(unix)]
-    #[test]
-    fn a_link_stays_a_link() {
-        let dir = tempfile::tempdir().unwrap();
-        let (file, link) = (dir.path().join("file"), dir.path().join("link"));
-        fs::write(&file, "old").unwrap();
-        std::os::unix::fs::symlink(&file, &link).unwrap();
-        write(&link, |out| out.write_all(b"new")).unwrap();
-        assert!(link.is_symlink());
-        assert_eq!(fs::read_to_string(&file).unwrap(), "new");
-    }
-
-    #[test]
-    fn a_file_is_written_as_a_whole_or_not_at_all() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("file");
-        write(&path, |out| out.write_all(b"first")).unwrap();
-        let broken = write(&path, |out| {
-            out.write_all(b"half")?;
-            Err(io::Error::other("broken"))
-        });
-        assert!(broken.unwrap_err().ends_with("broken"));
-        assert_eq!(fs::read_to_string(&path).unwrap(), "first");
     }
 }

@@ -9,22 +9,22 @@ use ganger_bench_options::options::{Options, cores};
 
 /// A workload at a point, run by all of its peers in turns.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Contest {
+pub(super) struct Contest {
     /// The workload.
-    pub id: Id,
+    pub(super) id: Id,
     /// With how many workers, processes, producers.
-    pub point: Point,
+    pub(super) point: Point,
     /// The peers that run it; Ganger is the first.
-    pub peers: Vec<Peer>,
+    pub(super) peers: Vec<Peer>,
     /// How often each of them runs it.
-    pub reps: usize,
+    pub(super) reps: usize,
     /// How much each run does.
-    pub size: Size,
+    pub(super) size: Size,
 }
 
 /// The quantity of a curve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Curve {
+pub(super) enum Curve {
     /// Threads that run processes.
     Workers,
     /// Processes at the same time.
@@ -35,13 +35,13 @@ pub enum Curve {
 
 /// A step of the plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Turn {
+pub(super) struct Turn {
     /// The repetition, from 0.
-    pub rep: usize,
+    pub(super) rep: usize,
     /// What else runs.
-    pub mode: Mode,
+    pub(super) mode: Mode,
     /// What runs.
-    pub job: Job,
+    pub(super) job: Job,
 }
 
 /// The number of repetitions at a point of a curve, low because a curve has many points.
@@ -49,11 +49,10 @@ const CURVE_REPS: usize = 3;
 
 impl Curve {
     /// All of them.
-    pub const ALL: [Self; 3] = [Self::Workers, Self::Processes, Self::Producers];
+    pub(super) const ALL: [Self; 3] = [Self::Workers, Self::Processes, Self::Producers];
 
     /// Returns the workloads of this curve.
-    #[must_use]
-    pub fn workloads(self) -> &'static [Id] {
+    pub(super) fn workloads(self) -> &'static [Id] {
         match self {
             Self::Workers => &[Id::W2, Id::W4b, Id::W6],
             Self::Processes => &[Id::W8],
@@ -62,8 +61,7 @@ impl Curve {
     }
 
     /// Its name.
-    #[must_use]
-    pub fn name(self) -> &'static str {
+    pub(super) fn name(self) -> &'static str {
         match self {
             Self::Workers => "workers",
             Self::Processes => "processes",
@@ -74,8 +72,7 @@ impl Curve {
     /// Returns the place of a figure of this point on the curve; `None` if it belongs to another
     /// curve, or to none, as with idle loops. The main point is on the curve over workers, and on
     /// the curve over processes if the workload's elements are processes.
-    #[must_use]
-    pub fn place(self, id: Id, point: Point, n: u64, workers: usize) -> Option<u64> {
+    pub(super) fn place(self, id: Id, point: Point, n: u64, workers: usize) -> Option<u64> {
         if point.mode != Mode::AsIs {
             return None;
         }
@@ -89,22 +86,19 @@ impl Curve {
         }
     }
 
+    /// Returns the point with this number on the curve.
+    pub(super) fn point(self, base: Point, count: u64) -> Point {
+        let mut point = base;
+        match self {
+            Self::Workers => point.workers = usize::try_from(count).unwrap_or(usize::MAX),
+            Self::Processes => point.processes = Some(count),
+            Self::Producers => point.producers = Some(count),
+        }
+        point
+    }
+
     /// Returns its points in addition to the main point.
     fn points(self, base: Point, size: Size, cores: usize) -> Vec<Point> {
-        let with = |count: u64| match self {
-            Self::Workers => Point {
-                workers: usize::try_from(count).unwrap_or(usize::MAX),
-                ..base
-            },
-            Self::Processes => Point {
-                processes: Some(count),
-                ..base
-            },
-            Self::Producers => Point {
-                producers: Some(count),
-                ..base
-            },
-        };
         let counts: Vec<u64> = match (self, size) {
             (Self::Workers, Size::Full) => workers(4 * cores),
             (Self::Workers, Size::Quick) => vec![1, 2],
@@ -114,7 +108,7 @@ impl Curve {
             (Self::Producers, Size::Full) => vec![1, 2, 4, 8],
             (Self::Producers, Size::Quick) => vec![1, 2],
         };
-        let points = counts.into_iter().map(with);
+        let points = counts.into_iter().map(|count| self.point(base, count));
         points.filter(|point| *point != base).collect()
     }
 }
@@ -129,20 +123,14 @@ fn workers(most: usize) -> Vec<u64> {
 }
 
 /// Returns the contests for the options.
-#[must_use]
-pub fn plan(options: &Options) -> Vec<Contest> {
+pub(super) fn plan(options: &Options) -> Vec<Contest> {
     plan_on(options, cores())
 }
 
 /// As [`plan`], on a machine with this number of cores.
 fn plan_on(options: &Options, cores: usize) -> Vec<Contest> {
     let size = options.size();
-    let base = Point {
-        workers: options.workers.map_or(cores, usize::from),
-        processes: None,
-        producers: None,
-        mode: Mode::AsIs,
-    };
+    let base = Point::of(options.workers.map_or(cores, usize::from), Mode::AsIs);
     let is_chosen = |id: &Id| options.only.is_empty() || options.only.contains(id);
     let contest = |id: Id, point, reps| Contest {
         id,
@@ -188,8 +176,7 @@ fn peers(id: Id, chosen: &[Peer]) -> Vec<Peer> {
 
 impl Contest {
     /// Returns the job of a peer.
-    #[must_use]
-    pub fn job(&self, peer: Peer) -> Job {
+    pub(super) fn job(&self, peer: Peer) -> Job {
         let mut job = Job::new(self.id, peer, self.point.workers, self.size);
         job.processes = self.point.processes;
         job.producers = self.point.producers;
@@ -198,8 +185,7 @@ impl Contest {
 
     /// Returns its runs in their order: A B C A B C. A single run of queues has all of its peers
     /// and repetitions.
-    #[must_use]
-    pub fn turns(&self) -> Vec<Turn> {
+    pub(super) fn turns(&self) -> Vec<Turn> {
         if self.id.is_queue() {
             let mut job = self.job(Peer::Ganger);
             job.rounds = Some(self.reps as u64);
@@ -303,48 +289,6 @@ mod tests {
         let workers = plan_on(&options("--workers 2 --only W2 --mode as-is"), 2);
         assert_eq!(workers.len(), 1, "who says how many gets no curve");
         assert_eq!(super::workers(12), [1, 2, 4, 8, 12]);
-    }
-
-    #[test]
-    fn jobs_are_told_where_on_a_curve_they_are() {
-        let plan = plan_on(&options("--only W6,W8"), 2);
-        for contest in &plan {
-            let job = contest.job(Peer::Tokio);
-            let told = (job.workers, job.processes, job.producers);
-            let point = contest.point;
-            assert_eq!(told, (point.workers, point.processes, point.producers));
-        }
-        assert!(plan.iter().any(|contest| contest.point.processes.is_some()));
-        assert!(plan.iter().any(|contest| contest.point.producers.is_some()));
-    }
-
-    #[test]
-    fn places_are_those_of_the_points() {
-        let point = |workers, processes, producers| Point {
-            workers,
-            processes,
-            producers,
-            mode: Mode::AsIs,
-        };
-        let million = 1_000_000;
-        let place = |curve: Curve, id, point| curve.place(id, point, million, 2);
-        let base = point(2, None, None);
-        assert_eq!(place(Curve::Workers, Id::W2, base), Some(2));
-        let mode = Mode::Loops;
-        assert_eq!(place(Curve::Workers, Id::W2, Point { mode, ..base }), None);
-        assert_eq!(place(Curve::Processes, Id::W8, base), Some(million));
-        assert_eq!(place(Curve::Processes, Id::W6, base), None);
-        assert_eq!(
-            place(Curve::Processes, Id::W8, point(2, Some(10), None)),
-            Some(10)
-        );
-        assert_eq!(place(Curve::Producers, Id::W6, base), None);
-        assert_eq!(
-            place(Curve::Producers, Id::W6, point(2, None, Some(8))),
-            Some(8)
-        );
-        assert_eq!(place(Curve::Workers, Id::W6, point(2, None, Some(8))), None);
-        assert_eq!(place(Curve::Processes, Id::W8, point(8, None, None)), None);
     }
 
     #[test]

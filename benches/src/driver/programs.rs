@@ -21,7 +21,7 @@ use std::time::Duration;
 
 /// The programs of all peers of a plan, and how long a run of them may take.
 #[derive(Debug)]
-pub struct Programs {
+pub(super) struct Programs {
     workload: PathBuf,
     queues: PathBuf,
     cluster: PathBuf,
@@ -40,7 +40,7 @@ impl Programs {
     ///
     /// # Errors
     /// If a program that is built together with this program is missing.
-    pub fn find(plan: &[Contest], limit: Duration, stop: &Stop) -> Result<Self, String> {
+    pub(super) fn find(plan: &[Contest], limit: Duration, stop: &Stop) -> Result<Self, String> {
         let own =
             env::current_exe().map_err(|error| format!("can't find this program: {error}"))?;
         let mut folder = own.parent().unwrap_or(Path::new(""));
@@ -78,8 +78,7 @@ impl Programs {
     }
 
     /// Returns the versions of the installed languages.
-    #[must_use]
-    pub fn versions(&self) -> Vec<(String, String)> {
+    pub(super) fn versions(&self) -> Vec<(String, String)> {
         let found = self
             .foreign
             .iter()
@@ -90,8 +89,7 @@ impl Programs {
     }
 
     /// Returns the foreign load before the runs, if the system says it.
-    #[must_use]
-    pub fn calm(&self) -> Option<Calm> {
+    pub(super) fn calm(&self) -> Option<Calm> {
         Some(self.calm).filter(|calm| calm.runs > 0)
     }
 

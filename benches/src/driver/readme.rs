@@ -3,9 +3,11 @@
 //! The text between `<!-- bench:table -->` and `<!-- /bench:table -->` is replaced; the markers
 //! stay.
 
+use super::charts::{charts, write_charts};
 use super::lines::Results;
 use super::outputs::{root, try_write, write};
-use super::report::{Row, View, absent, charts, leads, platform, standing, table, write_charts};
+use super::report::{absent, leads, platform, standing, table, without};
+use super::view::View;
 use crate::whole::catalog::{Id, Peer};
 use std::fmt::Write;
 use std::fs;
@@ -42,7 +44,7 @@ fn documents(root: &Path) -> [Document; 3] {
 ///
 /// # Errors
 /// The file that can't be read, or lacks a part.
-pub fn check() -> Result<(), String> {
+pub(super) fn check() -> Result<(), String> {
     check_in(root())
 }
 
@@ -58,7 +60,7 @@ fn check_in(root: &Path) -> Result<(), String> {
 ///
 /// # Errors
 /// A file that can't be read or written, or lacks markers; or an incomplete result.
-pub fn update(results: &Results) -> Result<(), String> {
+pub(super) fn update(results: &Results) -> Result<(), String> {
     update_in(root(), results)
 }
 
@@ -91,7 +93,7 @@ fn update_in(root: &Path, results: &Results) -> Result<(), String> {
     // All are read before the first is written.
     write_charts(&view, &root.join("docs").join(CHARTS))?;
     for (path, text) in changed {
-        write(&path, |out| out.write_all(text.as_bytes()))?;
+        write(&path, text)?;
     }
     Ok(())
 }
@@ -115,33 +117,13 @@ fn content(view: &View<'_>, part: &str) -> String {
         "summary" => format!("{}\n{}", standing(view), without(view)),
         "overview" => pictures(view, "docs/", 1),
         "charts" => pictures(view, "", usize::MAX),
-        "table" => table(view, |row| !row.id.is_queue()),
+        "table" => table(view, false, |row| !row.id.is_queue()),
         "queues" => leads(view, |row| row.id.is_queue() && row.metric().is_some()),
         "absent" => match absent(view) {
             text if text.is_empty() => "Nothing: every peer ran everything.\n".to_owned(),
             text => text,
         },
         other => unreachable!("no document has a part `{other}`"),
-    }
-}
-
-/// The peers without a column in any table, because they did not run.
-fn without(view: &View<'_>) -> String {
-    let has_column = |peer| {
-        view.rows
-            .iter()
-            .flat_map(Row::figures)
-            .any(|f| f.peer == peer)
-    };
-    let reasons = view.reasons().into_iter();
-    let mut out: Vec<_> = reasons
-        .filter(|&(peer, ..)| !has_column(peer))
-        .map(|(peer, reason, ..)| format!("{peer} ({})", reason.text()))
-        .collect();
-    out.dedup();
-    match out.is_empty() {
-        true => String::new(),
-        false => format!("Without {}.\n", out.join(", ")),
     }
 }
 
@@ -214,17 +196,6 @@ mod tests {
         }
     }
 
-    #[test]
-    fn the_documents_have_their_markers() {
-        for document in documents(root()) {
-            assert!(
-                document.with(|_| String::new()).is_ok(),
-                "{}",
-                document.name
-            );
-        }
-    }
-
     /// The documents as they are, in a folder of their own.
     fn copy() -> tempfile::TempDir {
         let folder = tempfile::tempdir().unwrap();
@@ -249,62 +220,33 @@ mod tests {
         results
     }
 
-    /// The text outside of the markers, with the opening markers, and the text between them.
-    fn by_people_and_generated(text: &str) -> (Vec<&str>, Vec<&str>) {
-        let mut is_generated = false;
-        text.lines().partition(|line| {
-            let begins = line.starts_with("<!-- bench:");
-            let was_generated = is_generated;
-            is_generated = begins || is_generated && !line.starts_with("<!-- /bench:");
-            !was_generated
-        })
-    }
-
     #[test]
     fn the_documents_get_all_that_was_measured() {
         let (folder, results) = (copy(), complete());
         let read = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap();
+        let all = || ["README.md", "docs/PERFORMANCE.md", "docs/LIMITS.md"].map(read);
         update_in(folder.path(), &results).unwrap();
-        let [readme, performance, limits] =
-            ["README.md", "docs/PERFORMANCE.md", "docs/LIMITS.md"].map(read);
+        let [readme, performance, limits] = all();
         let view = View::of(&results);
-        let ours = root().join("README.md");
-        let before = fs::read_to_string(ours).unwrap();
-        let (by_people, generated) = by_people_and_generated(&readme);
-        assert_eq!(by_people, by_people_and_generated(&before).0);
-        assert!(performance.contains("| W1 spawn_external, ns |"));
         for text in [&readme, &performance] {
             assert!(text.contains(&standing(&view)));
             assert!(text.contains("Without go (not installed).\n"));
         }
         assert!(performance.contains(&platform(&view)));
-        assert!(limits.contains("| push+pop, depth 8, ns |"));
-        assert!(!limits.contains("(drain)"), "no peer has the figure");
-        assert!(!limits.contains(fixture::OTHER.0), "it does not count");
+        assert!(performance.contains("| W1 spawn_external, ns |"));
+        assert!(limits.contains("| push+pop, depth 8, ns | 11.0 | 0.67× crossbeam-deque |"));
         assert!(limits.contains("| go | not installed |"));
-        assert!(!readme.contains("W1 spawn_external") && !readme.contains("push+pop"));
-        let pictures = |lines: &[&str], folder: &Path| -> usize {
-            let text = lines.join("\n");
-            let links = text
-                .split("](")
-                .skip(1)
-                .filter_map(|rest| rest.split(')').next());
-            let links = links.filter(|link| link.ends_with(".svg"));
-            links
-                .inspect(|link| assert!(folder.join(link).is_file(), "{link}"))
-                .count()
-        };
-        assert_eq!(pictures(&generated, folder.path()), 1);
-        let (_, generated) = by_people_and_generated(&performance);
-        let charts = 1 + view.curves.len();
-        assert_eq!(pictures(&generated, &folder.path().join("docs")), charts);
-        // The pictures of other runs are there as well.
-        pictures(&by_people_and_generated(&limits).0, &root().join("docs"));
-        // Again: the same.
+        assert!(readme.contains("](docs/charts/overview.svg)") && !readme.contains("push+pop"));
+        for (_, name) in charts(&view) {
+            assert!(
+                performance.contains(&format!("](charts/{name}.svg)")),
+                "{name}"
+            );
+            let chart = folder.path().join(format!("docs/charts/{name}.svg"));
+            assert!(chart.is_file(), "{name}");
+        }
         update_in(folder.path(), &results).unwrap();
-        assert_eq!(readme, read("README.md"));
-        assert_eq!(performance, read("docs/PERFORMANCE.md"));
-        assert_eq!(limits, read("docs/LIMITS.md"));
+        assert_eq!(all(), [readme, performance, limits], "again: the same");
     }
 
     #[test]
@@ -334,21 +276,5 @@ mod tests {
             assert_eq!(now, fs::read_to_string(&document.path).unwrap());
         }
         assert!(!folder.path().join("docs").join(CHARTS).exists());
-    }
-
-    #[test]
-    fn a_document_that_lacks_a_marker_is_named() {
-        for document in documents(root()) {
-            for part in document.parts {
-                let folder = copy();
-                assert_eq!(check_in(folder.path()), Ok(()));
-                let path = folder.path().join(document.name);
-                let text = fs::read_to_string(&path).unwrap();
-                fs::write(&path, text.replace(&format!("/bench:{part} "), "")).unwrap();
-                let error = check_in(folder.path()).unwrap_err();
-                assert!(error.starts_with(document.name), "{error}");
-                assert!(error.contains(&format!("<!-- bench:{part} -->")), "{error}");
-            }
-        }
     }
 }

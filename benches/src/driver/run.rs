@@ -12,10 +12,9 @@ use crate::whole::job::Job;
 use crate::whole::sample::Sample;
 use ganger_bench_options::mode::Mode;
 use std::collections::{BTreeMap, HashSet};
-use std::time::Instant;
 
 /// Runs a job: a process of its own, or in tests a function.
-pub trait Runner {
+pub(super) trait Runner {
     /// Brings the machine into this mode, and waits until other programs leave it alone.
     ///
     /// # Errors
@@ -33,27 +32,22 @@ pub trait Runner {
 }
 
 /// Runs all contests, until the user wants to stop.
-#[must_use]
-pub fn measure(
+pub(super) fn measure(
     plan: &[Contest],
     runner: &mut dyn Runner,
     stop: &Stop,
 ) -> (Vec<Figure>, Vec<Absence>) {
-    let turns: Vec<Vec<Turn>> = plan.iter().map(Contest::turns).collect();
-    let mut progress = Progress::new(turns.iter().map(Vec::len).sum());
+    let turns = plan.iter().map(|contest| contest.turns().len()).sum();
+    let progress = Progress::new(turns);
     let (mut figures, mut absences) = (Vec::new(), Vec::new());
-    for (nth, contest) in plan.iter().enumerate() {
+    for contest in plan {
         let mut scores = Scores::new(contest);
-        for (at, turn) in turns[nth].iter().enumerate() {
+        for turn in contest.turns() {
             if stop.is_wanted() {
                 break;
             }
-            let left = turns[nth][at..]
-                .iter()
-                .chain(turns[nth + 1..].iter().flatten());
-            progress.begin(turn, left);
-            let took = scores.play(turn, runner, &figures);
-            progress.end(turn, took.then(|| scores.begun.elapsed()));
+            progress.begin(&turn);
+            scores.play(&turn, runner, &figures);
         }
         progress.say(&scores.summary());
         let (some, none) = scores.finish();
@@ -75,8 +69,6 @@ struct Scores<'a> {
     absences: Vec<Absence>,
     /// The peers that have dropped out.
     out: HashSet<Peer>,
-    /// The begin of the last run, with its wait for a calm machine.
-    begun: Instant,
 }
 
 /// The samples of a figure.
@@ -104,24 +96,22 @@ impl<'a> Scores<'a> {
             figures: Vec::new(),
             absences: Vec::new(),
             out: HashSet::new(),
-            begun: Instant::now(),
         }
     }
 
-    /// Runs a turn, unless it has a reason not to. Returns whether it ran.
-    fn play(&mut self, turn: &Turn, runner: &mut dyn Runner, known: &[Figure]) -> bool {
+    /// Runs a turn, unless it has a reason not to.
+    fn play(&mut self, turn: &Turn, runner: &mut dyn Runner, known: &[Figure]) {
         let job = &turn.job;
         if self.out.contains(&job.peer) {
-            return false;
+            return;
         }
         if let Some((reason, why)) = refusal(job, runner, known) {
             self.drop_out(job.peer, reason, why);
-            return false;
+            return;
         }
-        self.begun = Instant::now();
         if let Err(why) = runner.prepare(turn.mode) {
             self.drop_out(job.peer, Reason::NoMode, why);
-            return false;
+            return;
         }
         match runner.run(job) {
             Ending::Measured(samples) => match self.strange(job, &samples) {
@@ -136,7 +126,6 @@ impl<'a> Scores<'a> {
             }
             Ending::Stopped => {}
         }
-        true
     }
 
     /// Returns why these can't be the samples of this job.
@@ -178,20 +167,11 @@ impl<'a> Scores<'a> {
     }
 
     fn drop_out(&mut self, peer: Peer, reason: Reason, why: String) {
-        let Point {
-            workers,
-            processes,
-            producers,
-            mode,
-        } = self.contest.point;
         self.out.insert(peer);
         self.absences.push(Absence {
             workload: self.contest.id,
             peer,
-            workers,
-            processes,
-            producers,
-            mode,
+            point: self.contest.point,
             reason,
             why,
         });
@@ -292,10 +272,7 @@ impl Score {
             variant: self.variant.clone(),
             unit: self.sample.unit.clone(),
             n: self.sample.n,
-            workers: point.workers,
-            processes: point.processes,
-            producers: point.producers,
-            mode: point.mode,
+            point,
             min: summary.min,
             median: summary.median,
             max: summary.max,

@@ -4,18 +4,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The exit code of a program that was told to stop.
-pub const INTERRUPTED: u8 = 130;
+pub(super) const INTERRUPTED: u8 = 130;
 
 /// Whether the user wants to stop.
 #[derive(Clone, Debug, Default)]
-pub struct Stop(Arc<AtomicBool>);
+pub(super) struct Stop(Arc<AtomicBool>);
 
 impl Stop {
     /// Set by Ctrl-C from now on.
     ///
     /// # Errors
     /// When the system refuses it, or the process has such a handler already.
-    pub fn on_ctrl_c() -> Result<Self, String> {
+    pub(super) fn on_ctrl_c() -> Result<Self, String> {
         let stop = Self::default();
         let handler = stop.clone();
         ctrlc::set_handler(move || {
@@ -30,14 +30,13 @@ impl Stop {
     }
 
     /// The user wants to stop.
-    pub fn now(&self) {
+    pub(super) fn now(&self) {
         // Ordering: Relaxed, pairs with `is_wanted`: nothing is read because of it.
         self.0.store(true, Ordering::Relaxed);
     }
 
     /// Whether the user wants to stop.
-    #[must_use]
-    pub fn is_wanted(&self) -> bool {
+    pub(super) fn is_wanted(&self) -> bool {
         // Ordering: Relaxed, pairs with `now`: nothing is read because of it.
         self.0.load(Ordering::Relaxed)
     }

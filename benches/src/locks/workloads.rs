@@ -1,12 +1,13 @@
 //! The workloads of locks.
 
-use super::work::Work;
-use super::{Ganger, Locks, Tokio, go};
+use super::{Ganger, Locks, Tokio};
 use crate::channels::{OnGanger, OnTokio, Runtime};
-use crate::contest::{Contest, Run, nanoseconds};
+use crate::contest::{Contest, Run, build_go, nanoseconds, run_go};
 use std::future::{Future, poll_fn};
 use std::hint::{black_box, spin_loop};
+use std::path::PathBuf;
 use std::pin::pin;
+use std::sync::LazyLock;
 use std::sync::{Arc, mpsc};
 use std::task::{Context, Waker};
 use std::time::{Duration, Instant};
@@ -14,8 +15,25 @@ use std::time::{Duration, Instant};
 /// The locks of the crate `parking_lot`, which is for threads: it runs uncontended alone.
 const PARKING_LOT: &str = "parking_lot";
 
-/// The peers of every contest; Ganger's is the first.
-pub const PEERS: [&str; 4] = [Ganger::NAME, Tokio::NAME, PARKING_LOT, go::NAME];
+/// Go's locks: a program of its own, which is built at the first need.
+static GO: LazyLock<Option<PathBuf>> = LazyLock::new(|| build_go("locks"));
+
+/// What a contest does.
+#[derive(Debug, Clone, Copy)]
+enum Work {
+    /// A task takes turns alone.
+    Uncontended { turns: u64 },
+    /// Tasks take turns, each with `inside` microseconds inside.
+    Mutex { tasks: u64, inside: u64, turns: u64 },
+    /// Tasks take turns, with at most `permits` tasks inside at a time.
+    Semaphore {
+        tasks: u64,
+        permits: usize,
+        turns: u64,
+    },
+    /// Waiters wait, and are woken at once: by a notice, or by the close of the semaphore.
+    Wake { waiters: u64, closes: bool },
+}
 
 /// Returns the workloads with all peers, ready to run. `quick` makes them small: enough to see that
 /// they work, too little to say how fast.
@@ -65,9 +83,30 @@ fn contest(work: Work) -> Contest {
         (Ganger::NAME, prepare::<Ganger, OnGanger>(work)),
         (Tokio::NAME, prepare::<Tokio, OnTokio>(work)),
         (PARKING_LOT, parking_lot(work, metrics.len())),
-        (go::NAME, go::prepare(work, metrics.len())),
+        ("Go", by_go(work, metrics.len())),
     ];
     Contest::new(name, metrics, entrants)
+}
+
+/// Nanoseconds, and further figures of the workload.
+fn by_go(work: Work, metrics: usize) -> Run {
+    let (name, numbers) = match work {
+        Work::Uncontended { turns } => ("mutex", [1, 0, turns]),
+        Work::Mutex {
+            tasks,
+            inside,
+            turns,
+        } => ("contended", [tasks, inside, turns]),
+        Work::Semaphore {
+            tasks,
+            permits,
+            turns,
+        } => ("semaphore", [tasks, permits as u64, turns]),
+        Work::Wake { waiters, closes } => ("wake", [waiters, closes.into(), 0]),
+    };
+    let mut args = vec![name.to_owned()];
+    args.extend(numbers.map(|it| it.to_string()));
+    Box::new(move || run_go(GO.as_ref(), &args).unwrap_or_else(|| vec![f64::NAN; metrics]))
 }
 
 fn parking_lot(work: Work, metrics: usize) -> Run {

@@ -7,4 +7,4 @@ mod peers;
 mod workloads;
 
 pub use peers::{Ganger, Hashed, Sorted, Timers, Tokio};
-pub use workloads::{PEERS, contests};
+pub use workloads::contests;

@@ -5,9 +5,6 @@ use crate::contest::cpu::Clocks;
 use crate::contest::{Contest, Run, nanoseconds};
 use std::time::Duration;
 
-/// The peers of every contest; Ganger's is the first.
-pub const PEERS: [&str; 4] = [Ganger::NAME, Tokio::NAME, Hashed::NAME, Sorted::NAME];
-
 const SECOND: u64 = 1_000_000_000;
 
 /// Returns the workloads with all peers, ready to run. `quick` makes them small: enough to see that

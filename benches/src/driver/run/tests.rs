@@ -50,12 +50,7 @@ impl<F: FnMut(&Job, usize) -> Ending> Runner for Fake<F> {
 fn contest(id: Id, peers: &[Peer], reps: usize) -> Contest {
     Contest {
         id,
-        point: Point {
-            workers: 2,
-            processes: None,
-            producers: None,
-            mode: Mode::AsIs,
-        },
+        point: Point::of(2, Mode::AsIs),
         peers: peers.to_vec(),
         reps,
         size: Size::Quick,
@@ -120,18 +115,18 @@ fn figures_of_two_modes_are_no_pairs() {
     assert_eq!(runner.modes, modes, "one after the other");
     let ratios: Vec<_> = figures
         .iter()
-        .filter_map(|figure| Some((figure.mode, figure.ratio_to_ganger?)))
+        .filter_map(|figure| Some((figure.point.mode, figure.ratio_to_ganger?)))
         .collect();
     assert_eq!(ratios, [(Mode::AsIs, 20.0), (Mode::Loops, 2.0)]);
 
     let mut runner = Fake::new(answer);
     runner.lacks = Some(Mode::Loops);
     let (figures, absences) = measure(&plan, &mut runner, &Stop::default());
-    assert!(figures.iter().all(|figure| figure.mode == Mode::AsIs));
+    assert!(figures.iter().all(|figure| figure.point.mode == Mode::AsIs));
     assert_eq!((figures.len(), absences.len()), (2, 2));
     for absence in absences {
         assert_eq!(
-            (absence.mode, absence.reason),
+            (absence.point.mode, absence.reason),
             (Mode::Loops, Reason::NoMode)
         );
         assert_eq!(absence.why, "not on this system");

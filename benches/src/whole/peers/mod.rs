@@ -1,21 +1,9 @@
-//! The peers, each in a folder of its own, nearly all with the same files, in `tasks` Ganger's
-//! async functions, and in `rayon` a pool without processes:
-//!
-//! ```text
-//! mod       the runtime, with its workers
-//! alone     processes that send no messages: spawn, yield, block, race
-//! tree      skynet
-//! pair      ping-pong
-//! ring      tokens
-//! fan       in and out
-//! crowd     processes that wait: memory, wake-up, lateness
-//! ask       commands
-//! depend    processes that are told of ends, or restarted; groups; pools
-//! timers    processes that set timers, and sleep
-//! typed     pairs, rings and fans with an enum of 40 bytes as the message
-//! ```
+//! The peers: crates of actors, whose workloads are in `actors`; `ganger`, with `tasks` for its
+//! async functions, and `tokio`, each with workloads of its own; and `rayon`, a pool without
+//! processes.
 
 mod actix;
+mod actors;
 mod ganger;
 mod kameo;
 mod ractor;
@@ -27,6 +15,7 @@ mod xtra;
 pub use ganger::Ganger;
 
 use self::actix::Actix;
+use self::actors::Of;
 use self::kameo::Kameo;
 use self::ractor::Ractor;
 use self::rayon::Rayon;
@@ -48,22 +37,19 @@ pub fn run(job: &Job) -> Result<Vec<Sample>, Error> {
     let gate = Gate::new();
     match job.peer {
         Peer::Ganger if job.id.is_async() => measure(&Tasks::new(job.workers, gate)?, gate, job),
-        Peer::Ganger if job.id.needs_timers() => {
-            measure(&Ganger::with_timers(job.workers, gate)?, gate, job)
-        }
         Peer::Ganger => measure(&Ganger::new(job.workers, gate)?, gate, job),
         Peer::Tokio if job.id.needs_timers() => {
             measure(&Tokio::with_timers(job.workers, gate)?, gate, job)
         }
         Peer::Tokio => measure(&Tokio::new(job.workers, gate)?, gate, job),
-        Peer::Actix => measure(&Actix::new(gate), gate, job),
-        Peer::Kameo => measure(&Kameo::new(job.workers, gate)?, gate, job),
-        Peer::Ractor if job.id.needs_timers() => {
-            measure(&Ractor::with_timers(job.workers, gate)?, gate, job)
+        Peer::Actix => measure(&Of(Actix::new(gate)), gate, job),
+        Peer::Kameo => measure(&Of(Kameo::new(job.workers, gate)?), gate, job),
+        Peer::Ractor => {
+            let has_timers = job.id.needs_timers();
+            measure(&Of(Ractor::new(job.workers, has_timers, gate)?), gate, job)
         }
-        Peer::Ractor => measure(&Ractor::new(job.workers, gate)?, gate, job),
         Peer::Rayon => measure(&Rayon::new(job.workers, gate)?, gate, job),
-        Peer::Xtra => measure(&Xtra::new(job.workers, gate)?, gate, job),
+        Peer::Xtra => measure(&Of(Xtra::new(job.workers, gate)?), gate, job),
         other => {
             let why = format!("{other} has no processes, or is not run by this program");
             Err(Error::Missing(why))

@@ -20,7 +20,7 @@ use crate::whole::job::Error;
 use crate::whole::timed::{Due, Naps};
 use crate::whole::turns::{Race, Stuck};
 use ganger_proc_api::Process;
-use ganger_sched::{Address, Builder, ProcessHandle, Scheduler};
+use ganger_sched::{Address, ProcessHandle, Scheduler};
 use ganger_supervise::ChildSpec;
 use std::fmt;
 use std::sync::Arc;
@@ -39,20 +39,8 @@ impl Ganger {
     /// # Errors
     /// When the scheduler can't be started.
     pub fn new(workers: usize, gate: &'static Gate) -> Result<Self, Error> {
-        Self::build(Scheduler::builder(), workers, gate)
-    }
-
-    /// The same with timers.
-    ///
-    /// # Errors
-    /// When the scheduler can't be started.
-    pub(super) fn with_timers(workers: usize, gate: &'static Gate) -> Result<Self, Error> {
-        let builder = Scheduler::builder();
-        Self::build(builder, workers, gate)
-    }
-
-    fn build(builder: Builder, workers: usize, gate: &'static Gate) -> Result<Self, Error> {
-        let scheduler = builder.workers(workers).build().map_err(failed)?;
+        let scheduler = Scheduler::builder().workers(workers).build();
+        let scheduler = scheduler.map_err(failed)?;
         ask::register(&scheduler)?;
         scheduler.start().map_err(failed)?;
         Ok(Self {

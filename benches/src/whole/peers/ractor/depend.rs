@@ -1,7 +1,7 @@
 //! Actors that depend on each other: a supervisor that is told of ends, and process groups.
 
-use super::Ractor;
-use super::fan::Consumer;
+use super::super::actors::{Actors, Consumer};
+use super::{Done, Message, Ractor};
 use crate::whole::contestant::Timed;
 use crate::whole::gate::Gate;
 use ::ractor::{Actor, ActorProcessingErr, ActorRef, SupervisionEvent, pg};
@@ -9,12 +9,11 @@ use ::ractor::{Actor, ActorProcessingErr, ActorRef, SupervisionEvent, pg};
 pub(super) fn spawn_monitored(ractor: &Ractor, processes: u64) -> Timed {
     ractor.gate.time(1, || {
         let parent = (processes, ractor.gate);
-        ractor.spawn_one::<Parent>(parent).map(drop)
+        ractor.spawn_one(Parent, parent).map(drop)
     })
 }
 
 /// Starts actors that end at once, and counts the notices of their ends.
-#[derive(Default)]
 struct Parent;
 
 impl Actor for Parent {
@@ -30,11 +29,7 @@ impl Actor for Parent {
         Ok((processes, 0, gate))
     }
 
-    async fn post_start(
-        &self,
-        this: ActorRef<()>,
-        (processes, ..): &mut Self::State,
-    ) -> Result<(), ActorProcessingErr> {
+    async fn post_start(&self, this: ActorRef<()>, (processes, ..): &mut Self::State) -> Done {
         for _ in 0..*processes {
             Actor::spawn_linked(None, Child, (), this.get_cell()).await?;
         }
@@ -46,7 +41,7 @@ impl Actor for Parent {
         this: ActorRef<()>,
         event: SupervisionEvent,
         (processes, told, gate): &mut Self::State,
-    ) -> Result<(), ActorProcessingErr> {
+    ) -> Done {
         if let SupervisionEvent::ActorTerminated(..) = event {
             *told += 1;
             if told == processes {
@@ -66,11 +61,11 @@ impl Actor for Child {
     type State = ();
     type Arguments = ();
 
-    async fn pre_start(&self, _: ActorRef<()>, (): ()) -> Result<(), ActorProcessingErr> {
+    async fn pre_start(&self, _: ActorRef<()>, (): ()) -> Done {
         Ok(())
     }
 
-    async fn post_start(&self, this: ActorRef<()>, (): &mut ()) -> Result<(), ActorProcessingErr> {
+    async fn post_start(&self, this: ActorRef<()>, (): &mut ()) -> Done {
         this.stop(None);
         Ok(())
     }
@@ -79,12 +74,11 @@ impl Actor for Child {
 pub(super) fn restart(ractor: &Ractor, restarts: u64) -> Timed {
     ractor.gate.time(1, || {
         let supervisor = (restarts, ractor.gate);
-        ractor.spawn_one::<Restarter>(supervisor).map(drop)
+        ractor.spawn_one(Restarter, supervisor).map(drop)
     })
 }
 
 /// Starts an actor that fails, and another actor at the notice of each failure.
-#[derive(Default)]
 struct Restarter;
 
 impl Actor for Restarter {
@@ -100,11 +94,7 @@ impl Actor for Restarter {
         Ok((restarts, 0, gate))
     }
 
-    async fn post_start(
-        &self,
-        this: ActorRef<()>,
-        (restarts, ..): &mut Self::State,
-    ) -> Result<(), ActorProcessingErr> {
+    async fn post_start(&self, this: ActorRef<()>, (restarts, ..): &mut Self::State) -> Done {
         Actor::spawn_linked(None, Failing, *restarts == 0, this.get_cell()).await?;
         Ok(())
     }
@@ -114,7 +104,7 @@ impl Actor for Restarter {
         this: ActorRef<()>,
         event: SupervisionEvent,
         (restarts, restarted, gate): &mut Self::State,
-    ) -> Result<(), ActorProcessingErr> {
+    ) -> Done {
         match event {
             SupervisionEvent::ActorFailed(..) => {
                 *restarted += 1;
@@ -143,11 +133,7 @@ impl Actor for Failing {
         Ok(is_last)
     }
 
-    async fn post_start(
-        &self,
-        this: ActorRef<()>,
-        is_last: &mut bool,
-    ) -> Result<(), ActorProcessingErr> {
+    async fn post_start(&self, this: ActorRef<()>, is_last: &mut bool) -> Done {
         if !*is_last {
             return Err("it fails".into());
         }
@@ -160,16 +146,16 @@ impl Actor for Failing {
 const GROUP: &str = "broadcast";
 
 pub(super) fn broadcast(ractor: &Ractor, members: u64, messages: u64) -> Timed {
-    let consumers = ractor.spawn_all::<Consumer>(members, |_| (messages, ractor.gate))?;
+    let consumer = |_| Consumer::new(messages, ractor.gate);
+    let consumers = ractor.start_all(members, consumer)?;
     let cells = consumers.iter().map(ActorRef::get_cell).collect();
     pg::join(GROUP.to_owned(), cells);
     ractor
         .gate
-        .time(members, || ractor.spawn_one::<Sender>(messages).map(drop))
+        .time(members, || ractor.spawn_one(Sender, messages).map(drop))
 }
 
 /// Sends each of the numbers below a bound to the group, without a pause, and ends.
-#[derive(Default)]
 struct Sender;
 
 impl Actor for Sender {
@@ -181,15 +167,11 @@ impl Actor for Sender {
         Ok(messages)
     }
 
-    async fn post_start(
-        &self,
-        this: ActorRef<()>,
-        messages: &mut u64,
-    ) -> Result<(), ActorProcessingErr> {
+    async fn post_start(&self, this: ActorRef<()>, messages: &mut u64) -> Done {
         let group = GROUP.to_owned();
         for number in 0..*messages {
             for member in pg::get_members(&group) {
-                member.send_message::<u64>(number)?;
+                member.send_message::<Message>(Message::Number(number))?;
             }
         }
         this.stop(None);

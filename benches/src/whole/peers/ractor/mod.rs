@@ -2,29 +2,22 @@
 //!
 //! An actor has a type, which handles messages, and a state, given at its start here.
 
-mod alone;
-mod ask;
-mod crowd;
 mod depend;
-mod fan;
-mod pair;
 mod pool;
-mod ring;
-mod tree;
 
-use crate::whole::bell::Bell;
-use crate::whole::board::Board;
-use crate::whole::contestant::{Contestant, Deliver, Timed, failed};
+use super::actors::{Act, Actors, Node, Turn};
+use crate::whole::contestant::{Timed, failed};
 use crate::whole::gate::Gate;
 use crate::whole::job::Error;
-use crate::whole::turns::{Race, Stuck};
-use ::ractor::{Actor, ActorRef};
-use std::sync::Arc;
+use ::ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort};
+use std::marker::PhantomData;
 use std::time::Duration;
 use tokio::runtime::Runtime;
+use tokio::task::yield_now;
 
-/// A runtime.
-#[derive(Debug)]
+type Done = Result<(), ActorProcessingErr>;
+
+/// A runtime, whose actors hit the gate.
 pub(super) struct Ractor {
     runtime: Runtime,
     workers: usize,
@@ -32,114 +25,265 @@ pub(super) struct Ractor {
 }
 
 impl Ractor {
-    /// Creates a runtime with this number of threads. Its actors hit the gate.
-    pub(super) fn new(workers: usize, gate: &'static Gate) -> Result<Self, Error> {
+    /// Creates a runtime; a factory needs timers.
+    pub(super) fn new(
+        workers: usize,
+        has_timers: bool,
+        gate: &'static Gate,
+    ) -> Result<Self, Error> {
+        let runtime = match has_timers {
+            true => super::tokio::runtime_with_timers(workers)?,
+            false => super::tokio::runtime(workers)?,
+        };
         Ok(Self {
-            runtime: super::tokio::runtime(workers)?,
+            runtime,
             workers,
             gate,
         })
     }
 
-    /// As [`new`](Self::new), with timers, which a factory needs.
-    pub(super) fn with_timers(workers: usize, gate: &'static Gate) -> Result<Self, Error> {
-        Ok(Self {
-            runtime: super::tokio::runtime_with_timers(workers)?,
-            workers,
-            gate,
-        })
+    fn spawn_one<A: Actor>(&self, actor: A, args: A::Arguments) -> Result<ActorRef<A::Msg>, Error> {
+        let actor = Actor::spawn(None, actor, args);
+        Ok(self.runtime.block_on(actor).map_err(failed)?.0)
+    }
+}
+
+/// The type of actors with numbers as messages.
+struct Host<A>(PhantomData<fn(A)>);
+
+pub(in crate::whole) enum Message {
+    /// The next actor of a ring.
+    Next(ActorRef<Self>),
+    Number(u64),
+}
+
+struct State<A> {
+    act: A,
+    next: Option<ActorRef<Message>>,
+}
+
+impl<A: Act> Actor for Host<A> {
+    type Msg = Message;
+    type State = State<A>;
+    type Arguments = A;
+
+    async fn pre_start(
+        &self,
+        _: ActorRef<Message>,
+        act: A,
+    ) -> Result<State<A>, ActorProcessingErr> {
+        let next = None;
+        Ok(State { act, next })
     }
 
-    /// Starts `actors` actors from this thread, each with the arguments that `args` makes of its
-    /// number.
-    ///
+    async fn post_start(&self, this: ActorRef<Message>, state: &mut State<A>) -> Done {
+        if state.act.started() {
+            this.stop(None);
+        }
+        Ok(())
+    }
+
+    async fn handle(
+        &self,
+        this: ActorRef<Message>,
+        message: Message,
+        State { act, next }: &mut State<A>,
+    ) -> Done {
+        let number = match message {
+            Message::Next(actor) => {
+                *next = Some(actor);
+                return Ok(());
+            }
+            Message::Number(number) => number,
+        };
+        let pass = |number| {
+            let next = next.as_ref().expect("a next one");
+            let sent = next.send_message(Message::Number(number));
+            sent.expect("the next one is there");
+        };
+        if act.heard(number, pass) {
+            this.stop(None);
+        }
+        Ok(())
+    }
+}
+
+/// The type of actors that take turns until the last, by messages to themselves.
+struct Looper<T>(PhantomData<fn(T)>);
+
+impl<T: Turn> Actor for Looper<T> {
+    type Msg = ();
+    type State = T;
+    type Arguments = T;
+
+    async fn pre_start(&self, this: ActorRef<()>, turns: T) -> Result<T, ActorProcessingErr> {
+        this.send_message(())?;
+        Ok(turns)
+    }
+
+    async fn handle(&self, this: ActorRef<()>, (): (), turns: &mut T) -> Done {
+        if !turns.turn() {
+            this.stop(None);
+            return Ok(());
+        }
+        if T::BLOCKS {
+            // A mailbox lets others run after 128 messages only.
+            yield_now().await;
+        }
+        Ok(this.send_message(())?)
+    }
+}
+
+/// The type of the nodes of the tree.
+struct Branch;
+
+fn send_up(parent: &ActorRef<u64>, number: u64) {
+    parent.send_message(number).expect("the parent is there");
+}
+
+impl Actor for Branch {
+    type Msg = u64;
+    type State = Node<ActorRef<u64>>;
+    type Arguments = Node<ActorRef<u64>>;
+
+    async fn pre_start(
+        &self,
+        _: ActorRef<u64>,
+        node: Self::State,
+    ) -> Result<Self::State, ActorProcessingErr> {
+        Ok(node)
+    }
+
+    async fn post_start(&self, this: ActorRef<u64>, node: &mut Self::State) -> Done {
+        if node.levels == 0 {
+            node.leaf(send_up);
+            this.stop(None);
+            return Ok(());
+        }
+        for child in node.children(&this) {
+            Actor::spawn(None, Self, child).await?;
+        }
+        Ok(())
+    }
+
+    async fn handle(&self, this: ActorRef<u64>, sum: u64, node: &mut Self::State) -> Done {
+        if node.add(sum, send_up) {
+            this.stop(None);
+        }
+        Ok(())
+    }
+}
+
+/// Answers each request with its own value.
+struct Server;
+
+struct Ask(u64, RpcReplyPort<u64>);
+
+impl Actor for Server {
+    type Msg = Ask;
+    type State = ();
+    type Arguments = ();
+
+    async fn pre_start(&self, _: ActorRef<Ask>, (): ()) -> Done {
+        Ok(())
+    }
+
+    async fn handle(&self, _: ActorRef<Ask>, Ask(number, reply): Ask, (): &mut ()) -> Done {
+        Ok(reply.send(number)?)
+    }
+}
+
+impl Actors for Ractor {
+    type Ref<A: Act> = ActorRef<Message>;
+
+    fn gate(&self) -> &'static Gate {
+        self.gate
+    }
+
+    fn workers(&self) -> usize {
+        self.workers
+    }
+
     /// `spawn` runs the actor's `pre_start` here and spawns a single task; `spawn_instant`, which
     /// needs no future, spawns two.
-    fn spawn_each<A: Actor + Default>(
+    fn start_each<A: Act>(
         &self,
         actors: u64,
-        args: impl Fn(u64) -> A::Arguments,
-        mut started: impl FnMut(ActorRef<A::Msg>),
+        make: impl Fn(u64) -> A,
+        mut started: impl FnMut(ActorRef<Message>),
     ) -> Result<(), Error> {
         self.runtime.block_on(async {
             for number in 0..actors {
-                let actor = Actor::spawn(None, A::default(), args(number)).await;
+                let actor = Actor::spawn(None, Host(PhantomData), make(number)).await;
                 started(actor.map_err(failed)?.0);
             }
             Ok(())
         })
     }
 
-    fn spawn_all<A: Actor + Default>(
+    fn ring<A: Act>(
         &self,
-        actors: u64,
-        args: impl Fn(u64) -> A::Arguments,
-    ) -> Result<Vec<ActorRef<A::Msg>>, Error> {
-        let mut all = Vec::with_capacity(usize::try_from(actors).map_err(failed)?);
-        self.spawn_each::<A>(actors, args, |actor| all.push(actor))?;
-        Ok(all)
+        members: u64,
+        make: impl Fn() -> A,
+    ) -> Result<Vec<ActorRef<Message>>, Error> {
+        let ring = self.start_all(members, |_| make())?;
+        for (member, next) in ring.iter().zip(ring.iter().cycle().skip(1)) {
+            let next = Message::Next(next.clone());
+            member.send_message(next).map_err(failed)?;
+        }
+        Ok(ring)
     }
 
-    fn spawn_one<A: Actor + Default>(&self, args: A::Arguments) -> Result<ActorRef<A::Msg>, Error> {
-        let actor = Actor::spawn(None, A::default(), args);
-        Ok(self.runtime.block_on(actor).map_err(failed)?.0)
+    fn send<A: Act>(to: &ActorRef<Message>, number: u64) -> Result<(), Error> {
+        to.send_message(Message::Number(number)).map_err(failed)
     }
-}
 
-impl Contestant for Ractor {
-    type Crowd = Vec<ActorRef<u64>>;
-
-    fn spawn(&self, processes: u64) -> Timed {
-        let gate = self.gate;
-        gate.time(processes, || {
-            self.spawn_each::<alone::Hit>(processes, |_| gate, drop)
+    fn start_turns<T: Turn>(&self, actors: u64, make: impl Fn() -> T) -> Result<(), Error> {
+        self.runtime.block_on(async {
+            for _ in 0..actors {
+                let actor = Actor::spawn(None, Looper(PhantomData), make()).await;
+                actor.map_err(failed)?;
+            }
+            Ok(())
         })
     }
 
-    fn skynet(&self, levels: u32) -> Timed {
-        self.gate.time(1, || {
-            let root = tree::State::root(levels, self.gate);
-            self.spawn_one::<tree::Node>(root).map(drop)
-        })
-    }
-
-    fn yields(&self, processes: u64, each: u64) -> Timed {
-        let gate = self.gate;
-        gate.time(processes, || {
-            self.spawn_each::<alone::Stepper>(processes, |_| (each, gate), drop)
-        })
-    }
-
-    fn ping_pong(&self, pairs: u64, round_trips: u64) -> Timed {
-        pair::run(self, pairs, round_trips)
-    }
-
-    fn ring(&self, members: u64, tokens: u64, hops: u64) -> Timed {
-        ring::run(self, members, tokens, hops)
-    }
-
-    fn fan_in(&self, producers: u64, messages: u64) -> Timed {
-        fan::run_in(self, producers, messages)
-    }
-
-    fn fan_out(&self, receivers: u64, messages: u64) -> Timed {
-        fan::run_out(self, receivers, messages)
-    }
-
-    fn crowd(&self, processes: u64) -> Result<(Duration, Self::Crowd), Error> {
-        crowd::start(self, processes)
-    }
-
-    fn wake(&self, crowd: Self::Crowd) -> Timed {
-        crowd::wake(self, crowd)
+    fn start_tree(&self, levels: u32) -> Result<(), Error> {
+        let root = Node::root(levels, self.gate);
+        self.spawn_one(Branch, root).map(drop)
     }
 
     fn command_asked(&self, commands: u64) -> Timed {
-        ask::run(self, commands)
+        let gate = self.gate;
+        let server = self.spawn_one(Server, ())?;
+        let asker = async move {
+            let mut sum = 0;
+            for number in 1..=commands {
+                let answer = server.call(|reply| Ask(number, reply), None).await;
+                sum += answer.expect("a request").expect("an answer");
+            }
+            server.stop(None);
+            gate.hit_with(sum);
+        };
+        gate.time(1, || {
+            drop(self.runtime.spawn(asker));
+            Ok(())
+        })
     }
 
     fn call_from_outside(&self, calls: u64) -> Timed {
-        ask::call_from_outside(self, calls)
+        let server = self.spawn_one(Server, ())?;
+        self.gate.time(1, || {
+            let mut sum = 0;
+            for number in 1..=calls {
+                let call = server.call(|reply| Ask(number, reply), None);
+                let answer = self.runtime.block_on(call);
+                sum += answer.expect("a request").expect("an answer");
+            }
+            server.stop(None);
+            self.gate.hit_with(sum);
+            Ok(())
+        })
     }
 
     fn spawn_monitored(&self, processes: u64) -> Timed {
@@ -156,27 +300,5 @@ impl Contestant for Ractor {
 
     fn broadcast(&self, members: u64, messages: u64) -> Timed {
         depend::broadcast(self, members, messages)
-    }
-
-    fn sleeper(&self, bell: &'static Bell) -> Result<Deliver, Error> {
-        crowd::sleeper(self, bell)
-    }
-
-    fn due(&self, board: &Arc<Board>) -> Result<Deliver, Error> {
-        crowd::due(self, board)
-    }
-
-    fn workers(&self) -> usize {
-        self.workers
-    }
-
-    fn block(&self, stuck: &'static Stuck, processes: u64) -> Result<(), Error> {
-        let gate = self.gate;
-        self.spawn_each::<alone::Blocker>(processes, |_| (stuck, gate), drop)
-    }
-
-    fn race(&self, race: &'static Race, processes: u64) -> Result<(), Error> {
-        let gate = self.gate;
-        self.spawn_each::<alone::Racer>(processes, |_| (race, gate), drop)
     }
 }

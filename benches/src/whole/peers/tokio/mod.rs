@@ -1,17 +1,11 @@
 //! tokio: processes are tasks of a runtime with many threads, mailboxes are unbounded channels.
 
-mod alone;
 mod ask;
 mod crowd;
 mod depend;
-mod fan;
-mod pair;
-mod ring;
 mod timers;
-mod tree;
-mod typed;
+mod traffic;
 
-use self::typed::Load;
 use crate::whole::bell::Bell;
 use crate::whole::board::Board;
 use crate::whole::contestant::{Contestant, Deliver, Heard, Timed, failed};
@@ -23,6 +17,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::mpsc::UnboundedSender;
+use tokio::task::yield_now;
 
 /// A runtime.
 #[derive(Debug)]
@@ -76,56 +71,56 @@ impl Contestant for Tokio {
         let gate = self.gate;
         gate.time(processes, || {
             for _ in 0..processes {
-                drop(self.runtime.spawn(alone::hit(gate)));
+                drop(self.runtime.spawn(hit(gate)));
             }
             Ok(())
         })
     }
 
     fn skynet(&self, levels: u32) -> Timed {
-        tree::run(self, levels)
+        traffic::tree(self, levels)
     }
 
     fn yields(&self, processes: u64, each: u64) -> Timed {
         let gate = self.gate;
         gate.time(processes, || {
             for _ in 0..processes {
-                drop(self.runtime.spawn(alone::step(each, gate)));
+                drop(self.runtime.spawn(step(each, gate)));
             }
             Ok(())
         })
     }
 
     fn ping_pong(&self, pairs: u64, round_trips: u64) -> Timed {
-        pair::run::<u64>(self, pairs, round_trips)
+        traffic::pairs::<u64>(self, pairs, round_trips)
     }
 
     fn ring(&self, members: u64, tokens: u64, hops: u64) -> Timed {
-        ring::run::<u64>(self, members, tokens, hops)
+        traffic::ring::<u64>(self, members, tokens, hops)
     }
 
     fn fan_in(&self, producers: u64, messages: u64) -> Timed {
-        fan::run_in::<u64>(self, producers, messages)
+        traffic::fan_in::<u64>(self, producers, messages)
     }
 
     fn fan_out(&self, receivers: u64, messages: u64) -> Timed {
-        fan::run_out::<u64>(self, receivers, messages)
+        traffic::fan_out::<u64>(self, receivers, messages)
     }
 
     fn typed_ping_pong(&self, pairs: u64, round_trips: u64) -> Timed {
-        pair::run::<Load>(self, pairs, round_trips)
+        traffic::pairs::<traffic::Load>(self, pairs, round_trips)
     }
 
     fn typed_ring(&self, members: u64, tokens: u64, hops: u64) -> Timed {
-        ring::run::<Load>(self, members, tokens, hops)
+        traffic::ring::<traffic::Load>(self, members, tokens, hops)
     }
 
     fn typed_fan_in(&self, producers: u64, messages: u64) -> Timed {
-        fan::run_in::<Load>(self, producers, messages)
+        traffic::fan_in::<traffic::Load>(self, producers, messages)
     }
 
     fn typed_fan_out(&self, receivers: u64, messages: u64) -> Timed {
-        fan::run_out::<Load>(self, receivers, messages)
+        traffic::fan_out::<traffic::Load>(self, receivers, messages)
     }
 
     fn crowd(&self, processes: u64) -> Result<(Duration, Self::Crowd), Error> {
@@ -167,7 +162,7 @@ impl Contestant for Tokio {
     }
 
     fn broadcast_each(&self, members: u64, messages: u64) -> Timed {
-        fan::run_out::<u64>(self, members, messages)
+        traffic::fan_out::<u64>(self, members, messages)
     }
 
     fn sleeper(&self, bell: &'static Bell) -> Result<Deliver, Error> {
@@ -188,14 +183,14 @@ impl Contestant for Tokio {
 
     fn block(&self, stuck: &'static Stuck, processes: u64) -> Result<(), Error> {
         for _ in 0..processes {
-            drop(self.runtime.spawn(alone::block(stuck, self.gate)));
+            drop(self.runtime.spawn(turns(stuck, self.gate)));
         }
         Ok(())
     }
 
     fn race(&self, race: &'static Race, processes: u64) -> Result<(), Error> {
         for _ in 0..processes {
-            drop(self.runtime.spawn(alone::race(race, self.gate)));
+            drop(self.runtime.spawn(laps(race, self.gate)));
         }
         Ok(())
     }
@@ -222,4 +217,36 @@ impl Contestant for Tokio {
         }
         Ok(())
     }
+}
+
+/// Runs once.
+async fn hit(gate: &'static Gate) {
+    gate.hit();
+}
+
+/// Continues this many times.
+async fn step(each: u64, gate: &'static Gate) {
+    for _ in 0..each {
+        yield_now().await;
+    }
+    gate.hit();
+}
+
+/// Blocks its thread in each turn.
+async fn turns(stuck: &'static Stuck, gate: &'static Gate) {
+    while stuck.turn() {
+        yield_now().await;
+    }
+    gate.hit();
+}
+
+/// Runs a lap a turn.
+async fn laps(race: &'static Race, gate: &'static Gate) {
+    let mut laps = 0;
+    while race.lap() {
+        laps += 1;
+        yield_now().await;
+    }
+    race.finish(laps);
+    gate.hit();
 }

@@ -1,7 +1,8 @@
 //! The main charts as files, for a README: Ganger compared with the best peer in every whole
 //! workload, and the curves. They are on white, for a file does not know where it is shown.
 
-use super::view::{Plot, View};
+use super::outputs::write;
+use super::view::{Plot, Row, View};
 use crate::text::{figure, short, times, with_unit};
 use crate::whole::catalog::Peer;
 use plotters::coord::Shift;
@@ -49,8 +50,7 @@ struct Standing {
 
 /// Returns the charts of [`write_charts`]: each chart's title, and the name of its files without
 /// extension.
-#[must_use]
-pub fn charts(view: &View<'_>) -> Vec<(String, String)> {
+pub(super) fn charts(view: &View<'_>) -> Vec<(String, String)> {
     let drawn = drawn(view).into_iter();
     drawn.map(|(chart, name)| (chart.title(), name)).collect()
 }
@@ -59,7 +59,7 @@ pub fn charts(view: &View<'_>) -> Vec<(String, String)> {
 ///
 /// # Errors
 /// The file that can't be written, and why.
-pub fn write_charts(view: &View<'_>, folder: &Path) -> Result<(), String> {
+pub(super) fn write_charts(view: &View<'_>, folder: &Path) -> Result<(), String> {
     fs::create_dir_all(folder)
         .map_err(|error| format!("can't make {}: {error}", folder.display()))?;
     for (chart, name) in drawn(view) {
@@ -82,16 +82,13 @@ fn drawn<'a>(view: &'a View<'_>) -> Vec<(Chart<'a>, String)> {
 
 fn standings(view: &View<'_>) -> Vec<Standing> {
     let whole = view.rows.iter().filter(|row| !row.id.is_queue());
-    let standing = |row: &super::view::Row<'_>| {
+    let standing = |row: &Row<'_>| {
         let lead = row.lead()?;
+        let said = |min: f64| with_unit(&figure(min), row.unit);
         Some(Standing {
             title: row.title(),
-            ours: with_unit(&figure(row.ours?.min), row.unit),
-            best: format!(
-                "{} {}",
-                lead.best.peer,
-                with_unit(&figure(lead.best.min), row.unit)
-            ),
+            ours: said(lead.times * lead.best.min),
+            best: format!("{} {}", lead.best.peer, said(lead.best.min)),
             times: lead.times,
         })
     };
@@ -102,7 +99,7 @@ impl Chart<'_> {
     fn title(&self) -> String {
         match self {
             Self::Overview(_) => "Ganger beside the best peer in every workload".to_owned(),
-            Self::Curve(plot) => format!("{}, {}", plot.title(), plot.unit),
+            Self::Curve(plot) => plot.title(),
         }
     }
 
@@ -125,9 +122,7 @@ impl Chart<'_> {
         let area = SVGBackend::with_string(&mut text, size).into_drawing_area();
         self.draw(&area).map_err(|error| failed(&error))?;
         drop(area);
-        crate::driver::outputs::write(&path.with_extension("svg"), |out| {
-            out.write_all(text.as_bytes())
-        })
+        write(&path.with_extension("svg"), &text)
     }
 
     fn draw<B: DrawingBackend>(&self, area: &DrawingArea<B, Shift>) -> Result<(), Failure<B>> {
