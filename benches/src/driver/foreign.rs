@@ -318,7 +318,9 @@ mod tests {
     fn what_is_not_on_the_path_is_not_installed() {
         let nowhere = tempfile::tempdir().unwrap();
         let path = nowhere.path().as_os_str();
-        for (peer, program) in [(Peer::Go, "go"), (Peer::Erlang, "erl")] {
+        let languages = [(Peer::Go, "go"), (Peer::Erlang, "erl")];
+        let apart = [Peer::KameoRemote, Peer::RactorCluster].map(|peer| (peer, "cargo"));
+        for (peer, program) in languages.into_iter().chain(apart) {
             for path in [path, OsStr::new("")] {
                 let error = find_on(path, peer, nowhere.path()).unwrap_err();
                 assert_eq!(error, Unavailable::NotInstalled(program));
@@ -336,6 +338,37 @@ mod tests {
     fn peers_in_rust_need_no_program() {
         let error = find(Peer::Tokio).unwrap_err();
         assert_eq!(error, Unavailable::NotForeign(Peer::Tokio));
+    }
+
+    /// A script of the shell is cargo: another process writes it, so that none here has it open.
+    #[cfg(unix)]
+    #[test]
+    fn a_workspace_apart_is_built_by_cargo_for_one_peer() {
+        // build --release --locked -p NAME --manifest-path FILE --target-dir FOLDER
+        let cargo = "#!/bin/sh\n\
+                     case $1 in\n\
+                     build) test $2 = --release && test $3 = --locked && test -f \"$7\" && \
+                     mkdir \"$9/release\" && cp \"$0\" \"$9/release/$5\" ;;\n\
+                     *) echo \"$@\" ;;\n\
+                     esac";
+        for (peer, name) in [
+            (Peer::KameoRemote, "ganger-remote-kameo"),
+            (Peer::RactorCluster, "ganger-remote-ractor"),
+        ] {
+            let folder = tempfile::tempdir().unwrap();
+            let write = "printf '%s\\n' \"$1\" >\"$0\" && chmod 755 \"$0\"";
+            let mut shell = Command::new("sh");
+            shell.args(["-c", write]).arg(folder.path().join("cargo"));
+            output(shell.arg(cargo)).unwrap();
+            let path = folder.path().as_os_str();
+            let target = folder.path().join("target");
+            let program = find_on(path, peer, &target).unwrap();
+            assert!(program.version().starts_with("0."), "{program:?}");
+            let job = Job::new(Id::X1, peer, 3, crate::whole::job::Size::Quick);
+            let mut command = program.command(&job);
+            assert!(Path::new(command.get_program()).ends_with(name));
+            assert_eq!(output(&mut command).unwrap(), job.args().join(" "));
+        }
     }
 
     /// The sources have the sizes of the catalogue: with other sizes a run is another workload.
