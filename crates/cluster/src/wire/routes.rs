@@ -31,7 +31,8 @@ impl Route {
         let source = self.source.map_or(0, |it| it.id().wrapping_mul(3));
         let ids = self.target.id().wrapping_add(source);
         let both = ids.wrapping_add(self.topic.as_str().as_ptr() as u64);
-        (both.wrapping_mul(RATIO) >> (u64::BITS - ROUTES.ilog2())) as usize
+        let place = both.wrapping_mul(RATIO) >> (u64::BITS - ROUTES.ilog2());
+        usize::try_from(place).map_or(0, |it| it % ROUTES)
     }
 }
 
