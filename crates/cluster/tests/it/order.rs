@@ -168,7 +168,9 @@ fn messages_that_have_waited_for_room_give_their_credit_back() {
     let (here, seen) = numbers(&near);
     // All rounds together are twice the credit.
     for _ in 0..ROUNDS {
-        slow.send(Message::new("wait", ())).unwrap();
+        // The messages of the step of before have their places until its end.
+        let wait = Envelope::new(None, slow.pid(), "wait", ());
+        near.send_blocking(wait).unwrap();
         begun.recv_timeout(PATIENCE).unwrap();
         for _ in 0..EACH {
             let bytes = Envelope::new(None, to, "bytes", vec![7_u8; 10_000]);
@@ -383,6 +385,8 @@ fn a_node_whose_clock_was_set_back_goes_on_above_its_run_before() {
 /// A small message of a user.
 fn small(writer: &mut Writer<'_>, to: Pid, number: u64) {
     const TO_RECEIVER: u8 = 1;
+    const ROUTE_FOLLOWS: u64 = 0;
+    writer.varint(ROUTE_FOLLOWS);
     writer.u8(TO_RECEIVER);
     writer.symbol(SymbolKind::Host, to.host().as_str());
     writer.varint(to.id());

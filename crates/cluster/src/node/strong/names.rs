@@ -136,7 +136,8 @@ impl StrongNames {
         Ok(())
     }
 
-    /// Takes a name from the process of this node that has it. False: none has it.
+    /// Takes a name from the process of this node that has it. False: none has it. A [`NameLost`]
+    /// that is on the way arrives nevertheless.
     pub fn unregister(&self, name: &str) -> bool {
         let owner = self.own_claim(name);
         let id = owner.map(|(id, _)| id);
