@@ -4,7 +4,7 @@
 use std::alloc::{GlobalAlloc, Layout};
 use std::cell::Cell;
 
-/// Another allocator, whose calls are counted within [`counted`].
+/// Another allocator, whose calls are counted within `counted`.
 #[derive(Clone, Copy, Debug)]
 pub struct Counting<A>(
     /// The other one.
