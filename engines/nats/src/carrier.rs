@@ -114,15 +114,16 @@ impl Carrier {
             // Ordering: a figure.
             self.slow.fetch_add(1, Ordering::Relaxed);
         }
-        if let (Some(notice), Some(tell)) =
-            (Notice::of(lane, event), self.settings.on_notice.as_ref())
-        {
-            tell(&notice);
-        }
         match event {
             Event::Connected => self.set_open(lane, true),
             Event::Disconnected => self.set_open(lane, false),
             _ => {}
+        }
+        // A program that is told of the end can send no more frames.
+        if let (Some(notice), Some(tell)) =
+            (Notice::of(lane, event), self.settings.on_notice.as_ref())
+        {
+            tell(&notice);
         }
     }
 
