@@ -87,8 +87,9 @@ impl Cluster {
         self.core.base.watchers.nodes()
     }
 
-    /// Tells the process of each node that is connected, and then of each that comes or goes. It
-    /// gets control messages, which no limit of its mailbox refuses.
+    /// Tells the process of each node that is connected, and then of each that comes or goes. The
+    /// process gets control messages, which no limit of its mailbox refuses. News may come after
+    /// the first messages of the node that they are about.
     pub fn watch_nodes(&self, watcher: Recipient<NodeChange>) {
         self.core.base.watchers.add(watcher);
     }

@@ -21,6 +21,8 @@ pub(crate) struct Watches {
     last: u64,
     /// The number of entries behind the last sweep.
     kept: usize,
+    /// How many entries were refused since the last sweep.
+    refused: usize,
     by_number: HashMap<u64, (Pid, Box<dyn ExitAction>)>,
     by_key: HashMap<(Pid, ExitKey), Vec<u64>>,
 }
@@ -30,9 +32,11 @@ impl Watches {
         self.by_number.len()
     }
 
-    /// Whether an entry more may be made.
-    pub(crate) fn has_room(&self) -> bool {
-        self.by_number.len() < MAX_WATCHES
+    /// Whether an entry more may be made. One that may not be made counts as a refused entry.
+    pub(crate) fn has_room(&mut self) -> bool {
+        let has_room = self.by_number.len() < MAX_WATCHES;
+        self.refused += usize::from(!has_room);
+        has_room
     }
 
     /// Returns the number of the new entry.
@@ -93,12 +97,13 @@ impl Watches {
         taken.collect()
     }
 
-    /// Takes the entries whose watcher has ended, when there are twice as many entries as the last
-    /// sweep has left: constant time for each entry, in the long run.
+    /// Takes the entries whose watcher has ended, when there are, with the refused ones, twice as
+    /// many entries as the last sweep has left: constant time for each entry, in the long run.
     pub(crate) fn sweep(&mut self) -> Vec<(u64, Box<dyn ExitAction>)> {
-        if self.by_number.len() < 2 * self.kept.max(LEAST) {
+        if self.by_number.len() + self.refused < 2 * self.kept.max(LEAST) {
             return Vec::new();
         }
+        self.refused = 0;
         let is_over = |(number, (_, action)): (&u64, &(Pid, Box<dyn ExitAction>))| {
             action.is_over().then_some(*number)
         };
@@ -331,6 +336,20 @@ mod tests {
             !tables.watches.sweep().is_empty(),
             "the watchers have ended"
         );
+        assert!(tables.watches.has_room());
+        // More than the half is alive, so the table can't double.
+        let mut tables = Tables::default();
+        let alive = MAX_WATCHES as u64 / 5 * 3;
+        for key in 0..alive {
+            tables.watches.insert(pid, Box::new(Keyed(key)));
+        }
+        tables.watches.sweep();
+        while tables.watches.has_room() {
+            tables.watches.insert(pid, Box::new(Over));
+        }
+        while tables.watches.sweep().is_empty() {
+            assert!(!tables.watches.has_room());
+        }
         assert!(tables.watches.has_room());
         tables.watched = (1..2 * MAX_WATCHES as u64).map(|it| (it, pid)).collect();
         assert!(tables.may_watch());

@@ -64,7 +64,7 @@ impl ExitAction for Foreign {
     }
 }
 
-/// The peer watches a process. An error: it watches too many.
+/// The peer watches a process. An error: it watches too many, or by a number that it uses.
 pub(crate) fn begin(
     peer: &Arc<Peer>,
     scheduler: &Handle,
@@ -77,6 +77,10 @@ pub(crate) fn begin(
         }
         if !state.tables.may_watch() {
             return Err(ReadError::Short);
+        }
+        // Each monitor is an action of its process, and the table bounds both.
+        if state.tables.watched.contains_key(&number) {
+            return Err(ReadError::Symbol);
         }
         state.tables.watched.insert(number, pid);
         Ok(true)

@@ -25,13 +25,22 @@ pub(crate) struct Route {
 }
 
 impl Route {
-    /// Processes that were started in a row have places in a row (Fibonacci hashing, Knuth 6.4).
+    /// Processes that were started in a row have different places (Fibonacci hashing, Knuth 6.4). A
+    /// place depends on no address, so simulations repeat.
     fn place(&self) -> usize {
         const RATIO: u64 = 0x9e37_79b9_7f4a_7c15;
-        let source = self.source.map_or(0, |it| it.id().wrapping_mul(3));
-        let ids = self.target.id().wrapping_add(source);
-        let both = ids.wrapping_add(self.topic.as_str().as_ptr() as u64);
-        let place = both.wrapping_mul(RATIO) >> (u64::BITS - ROUTES.ilog2());
+        const OF_SOURCES: u64 = 0xd1b5_4a32_d192_ed03;
+        let topic = self.topic.as_str().as_bytes();
+        let topic = match (topic.first_chunk(), topic.last_chunk()) {
+            (Some(first), Some(last)) => {
+                u64::from_le_bytes(*first) ^ u64::from_le_bytes(*last).rotate_left(29)
+            }
+            _ => (topic.iter()).fold(0, |all, byte| all << 8 | u64::from(*byte)),
+        };
+        let source = self.source.map_or(0, |it| it.id().wrapping_add(1));
+        let ids = (self.target.id()).wrapping_add(source.wrapping_mul(OF_SOURCES));
+        let all = ids.wrapping_mul(RATIO) ^ topic.wrapping_mul(OF_SOURCES);
+        let place = all >> (u64::BITS - ROUTES.ilog2());
         usize::try_from(place).map_or(0, |it| it % ROUTES)
     }
 }
@@ -76,8 +85,10 @@ impl Routes {
 
     /// A message was taken back, and its route with it.
     pub(super) fn forget(&mut self, since: u64) {
-        self.places.clear();
-        self.said = since;
+        if self.said != since {
+            self.places.clear();
+            self.said = since;
+        }
     }
 }
 
@@ -87,6 +98,7 @@ mod tests {
     use crate::wire::symbols::{DEFINITION, FIRST};
     use crate::wire::{Apart, Fields as _, Known, Packer, ReadError, Reader, Symbols};
     use ganger_proc_api::HostName;
+    use std::collections::HashSet;
 
     fn route(target: u64, source: Option<u64>, topic: &'static str) -> Route {
         let host = HostName::new("main").unwrap();
@@ -136,6 +148,30 @@ mod tests {
             .collect();
         let mut random = fastrand::Rng::with_seed(7);
         cross(&many, (0..20_000).map(|_| random.usize(..many.len())));
+    }
+
+    // pins: B10
+    #[test]
+    fn pairs_of_processes_and_topics_have_different_places() {
+        const TOPICS: [&str; 3] = ["a", "an order", "an order of a customer"];
+        let all = (0..16).flat_map(|target| (0..16).map(move |source| (target, source)));
+        let places = |topic| {
+            let routes = all.clone().map(move |it| route(it.0, Some(it.1), topic));
+            let places: HashSet<_> = routes.map(|it| it.place()).collect();
+            places.len()
+        };
+        for topic in TOPICS {
+            // A random choice has 162 of 256.
+            assert!(places(topic) > 140, "{topic}: {}", places(topic));
+            // The place is the text's, wherever the text is.
+            let copied = Box::leak(topic.to_owned().into_boxed_str());
+            assert_eq!(
+                route(1, Some(2), topic).place(),
+                route(1, Some(2), copied).place()
+            );
+        }
+        let of_topics: HashSet<_> = TOPICS.map(|it| route(1, Some(2), it).place()).into();
+        assert_eq!(of_topics.len(), TOPICS.len());
     }
 
     // pins: B10

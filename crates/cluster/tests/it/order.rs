@@ -475,3 +475,35 @@ fn a_message_for_a_mailbox_that_has_room_again_waits_behind_those_that_wait() {
     let all = (0..=COUNT).map(|_| told.recv_timeout(PATIENCE).unwrap());
     assert_eq!(all.collect::<Vec<_>>(), (0..=COUNT).collect::<Vec<_>>());
 }
+
+// pins: B13
+#[test]
+fn a_number_of_a_monitor_that_is_used_ends_the_session_of_the_peer() {
+    const MONITOR: u8 = 3;
+    const TO_RECEIVER: u8 = 1;
+    const IN_ORDER: u8 = 1;
+    let twin = Twin::new(7);
+    let _running = twin.run();
+    let (near, _near) = node(&twin, "near");
+    let (to, seen) = numbers(&near);
+    let mut far = Played::new(&twin, "far", 1 << 40);
+    far.session.open(far.now());
+    far.carry_until(|it| it.session.is_up());
+    let monitor = |far: &mut Played, number| {
+        far.send(MONITOR, |writer| {
+            writer.varint(number);
+            writer.u8(TO_RECEIVER);
+            writer.symbol(SymbolKind::Host, to.host().as_str());
+            writer.varint(to.id());
+            writer.u8(IN_ORDER);
+        });
+    };
+    monitor(&mut far, 1);
+    monitor(&mut far, 2);
+    far.send(1, |writer| small(writer, to, 7));
+    far.carry_until(|it| it.session.is_flushed());
+    assert_eq!(seen.recv_timeout(PATIENCE), Ok(7));
+    assert!(far.session.is_up(), "each number is another");
+    monitor(&mut far, 2);
+    far.carry_until(|it| !it.session.is_up());
+}

@@ -26,8 +26,9 @@ impl<P: Process> Process for Guarded<P> {
     fn step(&mut self, ctx: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
         let losses = self.shared.with(|machine, now| machine.losses(now));
         if losses != self.seen {
-            self.seen = losses;
-            self.shared.tell_lost(ctx.pid());
+            if self.shared.tell_lost(ctx.pid()) {
+                self.seen = losses;
+            }
             out.step_again();
             return Ok(());
         }

@@ -19,7 +19,7 @@ use ganger_sync::sync::{Mutex, MutexGuard, lock};
 use std::collections::HashMap;
 use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::{Arc, OnceLock, TryLockError, Weak};
 
 const TIMER: Tag = 1;
 
@@ -198,10 +198,15 @@ impl Shared {
         lock(&self.parties).remove(&id)
     }
 
-    /// Tells a process of the names that it has lost, unless it has been told.
-    pub(crate) fn tell_lost(&self, pid: Pid) {
+    /// Tells a process of the names that it has lost, unless it has been told. False: another tells
+    /// an owner now, perhaps below on this thread's stack.
+    pub(crate) fn tell_lost(&self, pid: Pid) -> bool {
         let pid = pid.with_node(None);
-        let telling = lock(&self.telling);
+        let telling = match self.telling.try_lock() {
+            Ok(telling) => telling,
+            Err(TryLockError::Poisoned(telling)) => telling.into_inner(),
+            Err(TryLockError::WouldBlock) => return false,
+        };
         let parties = lock(&self.parties);
         let of = parties.iter().filter_map(|(id, party)| match party {
             Party::Name {
@@ -220,6 +225,7 @@ impl Shared {
             // Granted, so without a reply.
             let _party = self.tell_of(id, &telling);
         }
+        true
     }
 
     fn why(&self, why: Refused) -> StrongError {
@@ -403,7 +409,8 @@ impl Drop for Keeper {
         self.shared.with(|machine, now| _ = machine.leave(now));
         while self.round() {}
         // No answer of the store comes any more.
-        for party in mem::take(&mut *lock(&self.shared.parties)).into_values() {
+        let parties = mem::take(&mut *lock(&self.shared.parties));
+        for party in parties.into_values() {
             party.refuse(has_left());
         }
         self.shared.helper.over();
