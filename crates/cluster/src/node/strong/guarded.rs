@@ -26,7 +26,7 @@ impl<P: Process> Process for Guarded<P> {
     fn step(&mut self, ctx: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
         let losses = self.shared.with(|machine, now| machine.losses(now));
         if losses != self.seen {
-            if self.shared.tell_lost(ctx.pid()) {
+            if self.shared.tell_lost(ctx.pid()).is_ok() {
                 self.seen = losses;
             }
             out.step_again();

@@ -15,11 +15,11 @@ use ganger_proc_api::{
 };
 use ganger_sched::internal::{AddressInternals as _, ContextInternals as _};
 use ganger_sched::{Recipient, WeakHandle};
-use ganger_sync::sync::{Mutex, MutexGuard, lock};
+use ganger_sync::sync::{Mutex, lock};
 use std::collections::HashMap;
 use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, OnceLock, TryLockError, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 
 const TIMER: Tag = 1;
 
@@ -33,6 +33,8 @@ pub(crate) enum Party {
         owner: Recipient<NameLost>,
         /// Taken by the answer.
         reply: Option<Reply<FencingToken>>,
+        /// The loss is told at the moment, and the teller takes the party away.
+        is_told: bool,
     },
     Lock {
         reply: Option<(Reply<StrongLock>, Option<EndWatch>)>,
@@ -54,9 +56,6 @@ pub(crate) struct Shared {
     pub(crate) store: Arc<dyn Store>,
     machine: Mutex<Machine>,
     parties: Mutex<HashMap<ClaimId, Party>>,
-    /// Held while an owner is told of a loss, by code of users: so a thread that looks whether all
-    /// is told waits for it. Before `parties`.
-    telling: Mutex<()>,
     inbox: Mutex<Inbox>,
     helper: Arc<Helper>,
     clock: LeaseClock,
@@ -78,7 +77,6 @@ impl Shared {
             store,
             machine: Mutex::new(machine),
             parties: Mutex::default(),
-            telling: Mutex::default(),
             inbox: Mutex::default(),
             helper,
             clock,
@@ -175,7 +173,7 @@ impl Shared {
                 }
             }
             Todo::Lost(id) => {
-                let party = self.tell_of(id, &lock(&self.telling));
+                let party = self.tell_of(id).ok().flatten();
                 if let Some(Party::Lock { guard, .. }) = party
                     && let Some(guard) = guard.and_then(|it| it.upgrade())
                 {
@@ -185,28 +183,33 @@ impl Shared {
         }
     }
 
-    /// Tells the owner of a lost name, without a lock that the cluster's calls take. Returns the
-    /// party. The notice is there before the party is seen to be gone.
-    fn tell_of(&self, id: ClaimId, _: &MutexGuard<'_, ()>) -> Option<Party> {
-        let lost = match lock(&self.parties).get(&id) {
-            Some(Party::Name { owner, name, .. }) => Some((owner.clone(), name.clone())),
+    /// Tells the owner of a lost name, without a lock. Returns the party. The notice is there
+    /// before the party is seen to be gone. An error: another thread tells the owner, or this
+    /// thread does, below on its stack.
+    fn tell_of(&self, id: ClaimId) -> Result<Option<Party>, BeingTold> {
+        let lost = match lock(&self.parties).get_mut(&id) {
+            Some(Party::Name { is_told: true, .. }) => return Err(BeingTold),
+            Some(Party::Name {
+                owner,
+                name,
+                is_told,
+                ..
+            }) => {
+                *is_told = true;
+                Some((owner.clone(), name.clone()))
+            }
             _ => None,
         };
         if let Some((owner, name)) = lost {
             tell(&owner, name);
         }
-        lock(&self.parties).remove(&id)
+        Ok(lock(&self.parties).remove(&id))
     }
 
-    /// Tells a process of the names that it has lost, unless it has been told. False: another tells
-    /// an owner now, perhaps below on this thread's stack.
-    pub(crate) fn tell_lost(&self, pid: Pid) -> bool {
+    /// Tells a process of the names that it has lost, unless it has been told. An error: not all is
+    /// told yet.
+    pub(crate) fn tell_lost(&self, pid: Pid) -> Result<(), BeingTold> {
         let pid = pid.with_node(None);
-        let telling = match self.telling.try_lock() {
-            Ok(telling) => telling,
-            Err(TryLockError::Poisoned(telling)) => telling.into_inner(),
-            Err(TryLockError::WouldBlock) => return false,
-        };
         let parties = lock(&self.parties);
         let of = parties.iter().filter_map(|(id, party)| match party {
             Party::Name {
@@ -223,9 +226,9 @@ impl Shared {
         lost.sort_unstable();
         for id in lost {
             // Granted, so without a reply.
-            let _party = self.tell_of(id, &telling);
+            let _party = self.tell_of(id)?;
         }
-        true
+        Ok(())
     }
 
     fn why(&self, why: Refused) -> StrongError {
@@ -282,12 +285,21 @@ impl Keeps for Shared {
     }
 }
 
+/// An owner is told of a loss at the moment.
+pub(crate) struct BeingTold;
+
 impl Party {
     fn refuse(self, why: StrongError) {
         match self {
             // The asker of a granted claim has gone.
-            Self::Name { reply, owner, name } => match reply {
+            Self::Name {
+                reply,
+                owner,
+                name,
+                is_told,
+            } => match reply {
                 Some(reply) => reply.fail(why),
+                None if is_told => {}
                 None => tell(&owner, name),
             },
             Self::Lock { reply, .. } => {

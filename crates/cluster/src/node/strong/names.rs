@@ -118,6 +118,7 @@ impl StrongNames {
             name: name.clone(),
             owner,
             reply: Some(reply),
+            is_told: false,
         };
         self.shared.enter(id, party);
         let shared = Arc::downgrade(&self.shared);
