@@ -1,7 +1,7 @@
 //! Every promise is pinned by a test that names it: `// pins: P6, P7` above its `#[test]`.
 //!
-//! The promises are the lines `- **P6 name.**` of an index, one sentence each, numbered from 1 for
-//! each letter. Pages have the exact semantics, in paragraphs that begin with `**P6`.
+//! The promises are the rows `|P6|sentence|` of the tables of an index, numbered from 1 for each
+//! letter. Pages have the exact semantics, in paragraphs that begin with `**P6`.
 
 use super::Finding;
 use super::source::Source;
@@ -17,7 +17,7 @@ pub(super) const PAGES: &str = "docs/promises/";
 const OPTIONAL: [&str; 1] = ["G6"];
 
 /// The most words of a promise in the index.
-const MOST_WORDS: usize = 48;
+const MOST_WORDS: usize = 20;
 
 /// The promises of the index.
 #[derive(Debug, Default)]
@@ -29,12 +29,11 @@ impl Index {
     /// Reads the index; finds numbers out of order and promises that are too long.
     pub(super) fn read(document: &str, findings: &mut Vec<Finding>) -> Self {
         let mut index = Self::default();
-        let lines: Vec<&str> = document.lines().collect();
-        for (at, line) in lines.iter().enumerate() {
-            let Some((letter, number)) = line.strip_prefix("- **").and_then(id) else {
+        for (at, line) in (1..).zip(document.lines()) {
+            let Some((letter, number)) = line.strip_prefix('|').and_then(id) else {
                 continue;
             };
-            let mut find = |what| findings.push(Finding::at(DOCUMENT, Some(at + 1), what));
+            let mut find = |what| findings.push(Finding::at(DOCUMENT, Some(at), what));
             if number > 1 && !index.ids.contains(&format!("{letter}{}", number - 1)) {
                 find(format!(
                     "{letter}{number} does not follow {letter}{}",
@@ -44,10 +43,7 @@ impl Index {
             if !index.ids.insert(format!("{letter}{number}")) {
                 find(format!("{letter}{number} is there twice"));
             }
-            let rest = lines[at + 1..].iter();
-            let rest = rest.take_while(|line| !line.is_empty() && !line.starts_with("- "));
-            let words = line.split_whitespace().count()
-                + rest.flat_map(|line| line.split_whitespace()).count();
+            let words = line.split_whitespace().count();
             if words > MOST_WORDS {
                 find(format!(
                     "{letter}{number} has {words} words; at most {MOST_WORDS}: its page in {PAGES} \
@@ -122,8 +118,8 @@ fn is_on_a_test(source: &Source, number: usize) -> bool {
 mod tests {
     use super::*;
 
-    const INDEX: &str = "# Promises\n\n- **process**: a word.\n\n- **P1 submit.** Submits.\n\
-                         - **P2 close** closes\n  once.\n\n- **G1** One worker.\n";
+    const INDEX: &str = "# Promises\n\n|No.|Promise|\n|---|---|\n|P1|A submit queues.|\n\
+                         |P2|`close` runs once.|\n\n|G1|One worker.|\n";
 
     fn index(document: &str) -> (Index, Vec<String>) {
         let mut findings = Vec::new();
@@ -143,21 +139,20 @@ mod tests {
         let (read, found) = index(INDEX);
         assert!(found.is_empty(), "{found:?}");
         assert_eq!(Vec::from_iter(read.ids), ["G1", "P1", "P2"]);
-        let more = format!("{INDEX}- **P4 gap.** Missing.\n- **P2 close.** Again.\n");
+        let more = format!("{INDEX}|P4|Missing.|\n|P2|Again.|\n");
         assert_eq!(
             index(&more).1,
             [
-                "docs/PROMISES.md:10: P4 does not follow P3",
-                "docs/PROMISES.md:11: P2 is there twice",
+                "docs/PROMISES.md:9: P4 does not follow P3",
+                "docs/PROMISES.md:10: P2 is there twice",
             ]
         );
-        let long = format!(
-            "- **P1 long.** {}\n  two words\n",
-            "a ".repeat(MOST_WORDS - 4)
-        );
-        let (_, found) = index(&long);
+        let words = |count| format!("|P1|{}|\n", vec!["a"; count].join(" "));
+        let (_, found) = index(&words(MOST_WORDS));
+        assert!(found.is_empty(), "{found:?}");
+        let (_, found) = index(&words(MOST_WORDS + 1));
         assert_eq!(found.len(), 1, "{found:?}");
-        assert!(found[0].starts_with("docs/PROMISES.md:1: P1 has 49 words"));
+        assert!(found[0].starts_with("docs/PROMISES.md:1: P1 has 21 words"));
     }
 
     #[test]
