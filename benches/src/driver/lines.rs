@@ -296,9 +296,9 @@ mod tests {
         for line in std::str::from_utf8(&text).unwrap().lines() {
             let line: serde_json::Value = serde_json::from_str(line).unwrap();
             for (field, value) in line.as_object().unwrap() {
-                assert!(docs.contains(&format!("| `{field}` |")), "{field}");
+                assert!(docs.contains(&format!("|`{field}`|")), "{field}");
                 for inner in value.as_object().into_iter().flat_map(|value| value.keys()) {
-                    assert!(docs.contains(&format!("| `{field}.{inner}` |")), "{inner}");
+                    assert!(docs.contains(&format!("|`{field}.{inner}`|")), "{inner}");
                 }
             }
         }

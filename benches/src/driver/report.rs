@@ -105,7 +105,7 @@ pub(super) fn table(
     head.extend(peers.iter().map(Peer::to_string));
     head.extend(has_loops.then(|| "with idle loops".to_owned()));
     head.extend(has_targets.then(|| "target".to_owned()));
-    let mut text = format!("| {} |\n|{}\n", head.join(" | "), "---|".repeat(head.len()));
+    let mut text = format!("|{}|\n|{}\n", head.join("|"), "---|".repeat(head.len()));
     for row in rows {
         let mut cells = vec![escaped(&row.title_with_unit())];
         let best = row.best(|_| row.figures.len() > 1);
@@ -120,7 +120,7 @@ pub(super) fn table(
         if has_targets {
             cells.push(view.target(row).zip(row.ours()).map_or_else(dash, target));
         }
-        let _ = writeln!(text, "| {} |", cells.join(" | "));
+        let _ = writeln!(text, "|{}|", cells.join("|"));
     }
     text
 }
@@ -134,11 +134,11 @@ pub(super) fn leads(view: &View<'_>, is_in: impl Fn(&Row<'_>) -> bool) -> String
             continue;
         };
         let (title, ours) = (escaped(&row.title_with_unit()), figure(ours.min));
-        let _ = writeln!(text, "| {title} | {ours} | {} |", ratio(&lead));
+        let _ = writeln!(text, "|{title}|{ours}|{}|", ratio(&lead));
     }
     match text.is_empty() {
         true => text,
-        false => "| figure | Ganger | best peer |\n|---|---|---|\n".to_owned() + &text,
+        false => "|figure|Ganger|best peer|\n|---|---|---|\n".to_owned() + &text,
     }
 }
 
@@ -189,11 +189,11 @@ pub(super) fn absent(view: &View<'_>) -> String {
     ) in &reasons
     {
         let (reason, why, places) = (reason.text(), escaped(why), places.join(", "));
-        let _ = writeln!(text, "| {peer} | {reason} | {why} | {places} |");
+        let _ = writeln!(text, "|{peer}|{reason}|{why}|{places}|");
     }
     match text.is_empty() {
         true => text,
-        false => "| peer | what | why | workloads |\n|---|---|---|---|\n".to_owned() + &text,
+        false => "|peer|what|why|workloads|\n|---|---|---|---|\n".to_owned() + &text,
     }
 }
 
@@ -304,8 +304,8 @@ mod tests {
         }
         for part in [
             "a \\| b c",
-            "| W1 spawn_external, ns |",
-            "| push+pop, depth 8, ns |",
+            "|W1 spawn_external, ns|",
+            "|push+pop, depth 8, ns|",
         ] {
             assert!(text.contains(part), "{part}: {text}");
         }
@@ -339,10 +339,9 @@ mod tests {
             figure.ratio_to_ganger = figure.ratio_to_ganger.map(|_| 4.0);
         }
         let text = table(&View::of(&results), true, |_| true);
-        let expected = "| workload | ganger | tokio | with idle loops | target |\n\
+        let expected = "|workload|ganger|tokio|with idle loops|target|\n\
                         |---|---|---|---|---|\n\
-                        | W1 spawn_external, ns | **5.00** | 20.0 (0.25×) | 1.50× tokio \
-                        | 7.00, reached |\n";
+                        |W1 spawn_external, ns|**5.00**|20.0 (0.25×)|1.50× tokio|7.00, reached|\n";
         assert_eq!(text, expected);
         results.figures.retain(|f| f.point.mode == Mode::Loops);
         let view = View::of(&results);
@@ -388,10 +387,10 @@ mod tests {
         let text = absent(&view);
         assert_eq!(text.lines().count(), 2 + 3, "{text}");
         assert!(
-            text.contains("78 GB & more | W8 (2 workers, 10000000 processes) |"),
+            text.contains("78 GB & more|W8 (2 workers, 10000000 processes)|"),
             "{text}"
         );
-        assert!(text.contains("| `go` is not on the PATH | W1 |"), "{text}");
+        assert!(text.contains("|`go` is not on the PATH|W1|"), "{text}");
         assert_eq!(without(&view), "Without go (not installed).\n");
     }
 
