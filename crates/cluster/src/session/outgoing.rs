@@ -10,8 +10,8 @@
 //! 4. After a time-out the peer may be paused. So a single frame leaves, and each acknowledgement
 //!    doubles the burst.
 //!
-//! A frame leaves when full, or at once if no other is in flight, so small messages share frames
-//! without a timer.
+//! A frame leaves when full, or at once if at most one other is in flight, so small messages share
+//! frames without a timer.
 
 use super::settings::Settings;
 use crate::id::{Half, Lane};
