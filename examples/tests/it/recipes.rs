@@ -22,7 +22,7 @@ fn each_part_on_the_page_is_in_a_program() {
     let page = fs::read_to_string(format!("{here}/../docs/guide/tokio.md")).unwrap();
     let programs = PROGRAMS.map(|it| fs::read_to_string(format!("{here}/{it}")).unwrap());
     let parts: Vec<_> = page.split("```rust,ignore\n").skip(1).collect();
-    assert!(parts.len() >= PROGRAMS.len());
+    assert!(!parts.is_empty());
     for part in parts {
         let (part, _) = part.split_once("```").unwrap();
         let lines: Vec<_> = part.lines().map(str::trim).collect();
