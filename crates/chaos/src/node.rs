@@ -2,7 +2,7 @@
 
 mod owners;
 
-use ganger_cluster::{Cluster, Engine, NodeChange, Registrar, Settings};
+use ganger_cluster::{Cluster, Engine, NodeChange, Registrar, Settings, StoreSource};
 use ganger_proc_api::{
     Context, Envelope, Event, NodeName, Payload, Payloads, Pid, SendErrorKind, StepOutput,
     StepResult, actor_fn, process_fn,
@@ -27,7 +27,7 @@ pub(crate) const OWN: &str = "GANGER_CHAOS_OWN";
 pub(crate) const DEAD: &str = "GANGER_CHAOS_DEAD";
 pub(crate) const EXTRA: &str = "GANGER_CHAOS_EXTRA";
 pub(crate) const RANDOM: &str = "GANGER_CHAOS_RANDOM";
-pub(crate) const STORE: &str = "GANGER_CHAOS_STORE";
+pub(crate) const REGISTRAR: &str = "GANGER_CHAOS_REGISTRAR";
 
 /// Begins a line for the program that has started this.
 pub(crate) const MARK: &str = "@chaos ";
@@ -55,8 +55,8 @@ pub struct Place {
     peers: Vec<NodeName>,
     dead: Duration,
     random: u64,
-    /// The node of the names and locks, and its file.
-    store: Option<(String, PathBuf)>,
+    /// The first node, and a file for its registrar.
+    registrar: (String, PathBuf),
 }
 
 fn var<T: std::str::FromStr>(name: &str) -> Option<T> {
@@ -78,11 +78,21 @@ impl Place {
                 .collect(),
             dead: Duration::from_millis(var(DEAD)?),
             random: var(RANDOM)?,
-            store: env::var(STORE).ok().and_then(|it| {
-                let (node, file) = it.split_once(':')?;
-                Some((node.to_owned(), file.into()))
-            }),
+            registrar: {
+                let place = env::var(REGISTRAR).ok()?;
+                let (node, file) = place.split_once(':')?;
+                (node.to_owned(), file.into())
+            },
         })
+    }
+
+    /// The registrar of the run, at the first node.
+    #[must_use]
+    pub fn registrar(&self) -> Registrar {
+        match &self.registrar {
+            (node, file) if *node == self.name => Registrar::file(file),
+            (node, _) => Registrar::at(node),
+        }
     }
 }
 
@@ -116,13 +126,15 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// Is a node until the program that has started this ends it, and then exits. Returns at once in a
-/// program that [`run`](crate::run()) has not started. `listens` says where the engine is reached.
+/// program that [`run`](crate::run()) has not started. `listens` says where the engine is reached,
+/// `store` where the strong names and the locks are.
 ///
 /// # Panics
 /// If the node can't start.
 pub fn node<E: Engine + Clone + 'static>(
     engine: impl FnOnce(&Place) -> E,
     listens: impl FnOnce(&E) -> Option<SocketAddr>,
+    store: impl FnOnce(&Place) -> StoreSource,
 ) {
     let Some(place) = Place::of_environment() else {
         return;
@@ -139,12 +151,8 @@ pub fn node<E: Engine + Clone + 'static>(
         .engine(engine.clone())
         .settings(settings)
         .peers(place.peers.iter().map(|it| it.as_str().to_owned()))
+        .store(store(&place))
         .lease(place.dead);
-    let cluster = match &place.store {
-        Some((node, file)) if *node == place.name => cluster.store(Registrar::file(file)),
-        Some((node, _)) => cluster.store(Registrar::at(node)),
-        None => cluster,
-    };
     let cluster = cluster.join(&scheduler).expect("the node joins");
     let run = cluster.incarnation().to_bits();
     let shared = Arc::new(Shared {
@@ -173,9 +181,7 @@ pub fn node<E: Engine + Clone + 'static>(
             drop(done);
         });
     }
-    if place.store.is_some() {
-        shared.own(place.random, &done);
-    }
+    shared.own(place.random, &done);
     drop(done);
     let asking = Arc::clone(&shared);
     let (peers, random) = (place.peers.clone(), place.random);

@@ -26,8 +26,8 @@ pub(crate) struct Start<'a> {
     pub(crate) dead: Duration,
     pub(crate) extra: &'a str,
     pub(crate) random: u64,
-    /// The node of the names and locks, a colon, and its file.
-    pub(crate) store: Option<String>,
+    /// The node of the registrar, a colon, and its file.
+    pub(crate) registrar: String,
 }
 
 /// A running program. Dropping it kills it.
@@ -41,11 +41,7 @@ impl Program {
     /// Starts a program. Its lines go to `lines` with the node's number and the number of the
     /// start, and a `None` behind the last.
     pub(crate) fn start(start: &Start<'_>, at: (usize, u64), lines: Lines) -> Self {
-        let mut command = Command::new(start.program);
-        if let Some(store) = &start.store {
-            command.env(node::STORE, store);
-        }
-        let mut child = command
+        let mut child = Command::new(start.program)
             .args(start.args)
             .env(node::NAME, start.name)
             .env(node::PEERS, &start.peers)
@@ -54,6 +50,7 @@ impl Program {
             .env(node::DEAD, start.dead.as_millis().to_string())
             .env(node::EXTRA, start.extra)
             .env(node::RANDOM, start.random.to_string())
+            .env(node::REGISTRAR, &start.registrar)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()

@@ -32,8 +32,7 @@ pub trait Broker {
 
 /// The side behind the proxies.
 pub enum Front {
-    /// A proxy in front of each node. The first node has a registrar, and all nodes take names and
-    /// locks.
+    /// A proxy in front of each node.
     Nodes,
     /// A proxy for each node, in front of a broker.
     Broker(Box<dyn Broker>),
@@ -118,8 +117,8 @@ enum Later {
 struct Controller {
     setup: Setup,
     nodes: Vec<Node>,
-    /// Has the file of the names and locks, where a node keeps these.
-    folder: Option<tempfile::TempDir>,
+    /// Has the registrar's file.
+    folder: tempfile::TempDir,
     lines: (Lines, Receiver<Said>),
     later: Vec<(Instant, Later)>,
     broker: State,
@@ -145,12 +144,8 @@ impl Controller {
             is_up: false,
             stage: String::new(),
         });
-        let folder = match setup.front {
-            Front::Nodes => Some(tempfile::tempdir().expect("a folder")),
-            Front::Broker(_) => None,
-        };
         Self {
-            folder,
+            folder: tempfile::tempdir().expect("a folder"),
             nodes: nodes.collect(),
             setup,
             lines: channel(),
@@ -273,10 +268,10 @@ impl Controller {
             dead: self.setup.dead,
             extra: &self.setup.extra,
             random: self.setup.seed.wrapping_add(starts << 8 | number as u64),
-            store: self.folder.as_ref().map(|folder| {
-                let file = folder.path().join("registrar");
+            registrar: {
+                let file = self.folder.path().join("registrar");
                 format!("{}:{}", self.nodes[0].name, file.display())
-            }),
+            },
         };
         let program = Program::start(&start, (number, starts), self.lines.0.clone());
         let node = &mut self.nodes[number];

@@ -16,7 +16,8 @@ mod issue;
 #[test]
 #[ignore = "the other tests start it"]
 fn node() {
-    ganger_chaos::node(engine, Direct::local_addr);
+    let store = |place: &Place| place.registrar().into();
+    ganger_chaos::node(engine, Direct::local_addr, store);
 }
 
 fn engine(place: &Place) -> Direct {

@@ -189,6 +189,8 @@ pub(crate) struct Play<'w, 'a> {
     held: Vec<(&'static str, &'static str, StrongLock)>,
     /// Since when a machine has not reached the store.
     down: BTreeMap<&'static str, Duration>,
+    /// Since when, and until when, a machine stands still.
+    still: BTreeMap<&'static str, [Duration; 2]>,
 }
 
 impl<'w, 'a> Play<'w, 'a> {
@@ -229,6 +231,7 @@ impl<'w, 'a> Play<'w, 'a> {
             looks: Vec::new(),
             held: Vec::new(),
             down: BTreeMap::new(),
+            still: BTreeMap::new(),
         }
     }
 
@@ -328,13 +331,15 @@ impl<'w, 'a> Play<'w, 'a> {
         let of_locks = LOCKS.map(|name| (name, self.lock_holders(name)));
         for (name, holders) in of_names.into_iter().chain(of_locks) {
             assert!(holders.len() <= 1, "{name:?} is in two places: {holders:?}");
-            // An owner has given up when it must.
+            // An owner has given up when it must, by its clock alone if its machine stands still.
+            let now = self.world.now();
             let is_late = |at: &&str| {
-                let since = self.down.get(*at);
-                since.is_some_and(|since| self.world.now() > *since + HALF)
+                let still = self.still.get(*at).filter(|[_, until]| now < *until);
+                let since = self.down.get(*at).into_iter().chain(still.map(|it| &it[0]));
+                since.min().is_some_and(|since| now > *since + HALF)
             };
             let late: Vec<_> = holders.into_iter().filter(is_late).collect();
-            assert_eq!(late, [""; 0], "{name:?} is kept without the store");
+            assert_eq!(late, [""; 0], "{name:?} is kept without a renewal");
         }
         let ledger = self.ledger.lock().unwrap();
         assert_eq!(ledger.wrong, [""; 0], "an account is wrong");
@@ -399,6 +404,15 @@ impl<'w, 'a> Play<'w, 'a> {
         self.world.store_up(at);
     }
 
+    fn pause(&mut self, at: &'static str, time: Duration) {
+        self.world.pause(at, time);
+        let now = self.world.now();
+        let still = self.still.entry(at).or_insert([now; 2]);
+        // Another pause takes the place of the first.
+        let since = if now < still[1] { still[0] } else { now };
+        *still = [since, now + time];
+    }
+
     pub(crate) fn act(&mut self) {
         let world = self.world;
         let at = MACHINES[world.choose(MACHINES.len())];
@@ -408,11 +422,12 @@ impl<'w, 'a> Play<'w, 'a> {
             5 => self.order(Order::End),
             6 => self.store_down(at),
             7 => self.store_up(at),
-            8 => world.pause(at, Duration::from_millis(world.choose(20_000) as u64)),
+            8 => self.pause(at, Duration::from_millis(world.choose(20_000) as u64)),
             9 => world.clock_rate(at, 0.7 + world.choose(600) as f64 / 1_000.0),
             10 => world.isolate(at, &others(at)),
             11 => {
                 world.restart(at);
+                self.still.remove(at);
                 self.owners.retain(|(it, _)| *it != at);
                 self.wanted.retain(|it| it.at != at);
                 self.looks.retain(|it| it.at != at);
@@ -434,6 +449,7 @@ impl<'w, 'a> Play<'w, 'a> {
         let world = self.world;
         for at in MACHINES {
             world.resume(at);
+            self.still.remove(at);
             self.store_up(at);
             world.join(at, &others(at));
         }
