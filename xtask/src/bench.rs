@@ -49,7 +49,7 @@ pub(crate) fn run(options: &Options) -> ExitCode {
             return ExitCode::from(MISUSED);
         }
     }
-    let build = Cargo::new([
+    let build = [
         "build",
         "--profile",
         "bench",
@@ -58,9 +58,11 @@ pub(crate) fn run(options: &Options) -> ExitCode {
         "-p",
         NODES,
         "--bins",
-    ]);
-    let features = features(&said);
-    if let Err(failure) = build.args(features.iter().copied()).run() {
+    ];
+    if let Err(failure) = Cargo::new(build)
+        .args(features(&said).iter().copied())
+        .run()
+    {
         eprintln!("error: {failure}");
         return ExitCode::FAILURE;
     }
@@ -86,16 +88,9 @@ fn features(said: &options::Options) -> &'static [&'static str] {
 
 #[cfg(test)]
 mod tests {
-    use super::{OsString, features, options, parse};
-    use crate::root::root;
+    use super::{OsString, parse};
     use clap::Parser;
     use clap::error::ErrorKind;
-    use std::fs;
-
-    fn said(line: &str) -> Result<options::Options, ErrorKind> {
-        let args: Vec<_> = line.split_whitespace().map(OsString::from).collect();
-        parse(&args).map_err(|answer| answer.kind())
-    }
 
     #[test]
     fn all_that_is_said_goes_to_the_program() {
@@ -109,30 +104,12 @@ mod tests {
     }
 
     #[test]
-    fn another_allocator_is_built_in() {
-        assert!(features(&said("--quick").unwrap()).is_empty());
-        let features = features(&said("--quick --mimalloc").unwrap());
-        assert_eq!(features, ["--features", "ganger-benches/mimalloc"]);
-    }
-
-    #[test]
     fn answers_need_no_build() {
-        let answer = |line| said(line).unwrap_err();
+        let said = |line: &str| parse(&Vec::from_iter(line.split(' ').map(OsString::from)));
+        let answer = |line| said(line).unwrap_err().kind();
         assert_eq!(answer("--quick --help"), ErrorKind::DisplayHelp);
         assert_eq!(answer("--qiuck"), ErrorKind::UnknownArgument);
         assert_eq!(answer("--only W99"), ErrorKind::ValueValidation);
-        assert!(said("--only W1 --quick").is_ok());
         assert!(said("--list").unwrap().list);
-    }
-
-    #[test]
-    fn the_program_is_one_of_the_package() {
-        let source = format!("benches/src/bin/{}.rs", super::PROGRAM);
-        assert!(root().join(source).is_file());
-        let manifest = fs::read_to_string(root().join("benches/Cargo.toml")).unwrap();
-        assert!(manifest.contains(&format!("name = \"{}\"", super::PACKAGE)));
-        let nodes = fs::read_to_string(root().join("benches/cluster/Cargo.toml")).unwrap();
-        assert!(nodes.contains(&format!("name = \"{}\"", super::NODES)));
-        assert!(manifest.contains(&format!("name = \"{}\"", super::PROGRAM)));
     }
 }

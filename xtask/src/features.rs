@@ -4,11 +4,10 @@
 use crate::Failure;
 use crate::cargo::Cargo;
 use crate::clippy::DENY;
-use crate::root::root;
+use crate::root::crates;
 use crate::totals::Totals;
-use std::fs;
 
-const MANIFEST: &str = "crates/ganger/Cargo.toml";
+const FACADE: &str = "ganger";
 
 /// The crates below the facade with default features.
 const LOWER: [&str; 5] = [
@@ -31,30 +30,30 @@ const STANDALONE: [(&str, &[&str]); 5] = [
 /// Only the libraries, because `pairs` has the tests.
 pub(crate) fn run() -> Result<(), Failure> {
     for (package, allowed) in STANDALONE {
-        let tree = Cargo::new([
+        let tree = [
             "tree",
-            "-p",
-            package,
             "-e",
             "normal,build",
             "--prefix",
             "none",
-        ]);
-        needs_little(package, allowed, &tree.stdout()?)?;
+            "-p",
+            package,
+        ];
+        needs_little(package, allowed, &Cargo::new(tree).stdout()?)?;
     }
     for package in LOWER {
         clippy(package, "", "--lib")?;
     }
     let sets = facade()?;
     let mut small = sets.iter().filter(|set| !set.contains(','));
-    small.try_for_each(|set| clippy("ganger", set, "--lib"))
+    small.try_for_each(|set| clippy(FACADE, set, "--lib"))
 }
 
 /// Checks all targets that a set of features lets build.
 pub(crate) fn pairs() -> Result<(), Failure> {
     let sets = facade()?;
     sets.iter()
-        .try_for_each(|set| clippy("ganger", set, "--all-targets"))
+        .try_for_each(|set| clippy(FACADE, set, "--all-targets"))
 }
 
 /// Builds and tests each crate that stands alone.
@@ -87,13 +86,12 @@ fn clippy(package: &str, features: &str, targets: &str) -> Result<(), Failure> {
 
 /// Returns the sets of none, one and two of the facade's features.
 fn facade() -> Result<Vec<String>, Failure> {
-    let manifest: toml::Table = fs::read_to_string(root().join(MANIFEST))?.parse()?;
-    let features = manifest.get("features").and_then(toml::Value::as_table);
-    let features = features.ok_or_else(|| format!("no features in {MANIFEST}"))?;
-    let features: Vec<_> = features.keys().filter(|name| *name != "default").collect();
+    let facade = crates()?.remove(FACADE).ok_or("there is no facade")?;
+    let features = facade["features"].as_table().ok_or("no features")?.keys();
+    let features: Vec<_> = features.filter(|name| *name != "default").collect();
     let mut sets = vec![String::new()];
-    for (index, one) in features.iter().enumerate() {
-        sets.push((*one).clone());
+    for (index, &one) in features.iter().enumerate() {
+        sets.push(one.clone());
         sets.extend(
             features[..index]
                 .iter()
@@ -110,14 +108,10 @@ mod tests {
     #[test]
     fn sets_are_none_each_and_each_pair() {
         let sets = facade().unwrap();
-        let count = |commas| {
-            sets.iter()
-                .filter(|set| set.matches(',').count() == commas)
-                .count()
-        };
-        let features = count(0) - 1;
+        let pairs = sets.iter().filter(|set| set.contains(',')).count();
+        let features = sets.len() - pairs - 1;
         assert!(sets.contains(&String::new()) && features > 3);
-        assert_eq!(count(1), features * (features - 1) / 2);
+        assert_eq!(pairs, features * (features - 1) / 2);
     }
 
     #[test]

@@ -5,11 +5,10 @@
 
 use crate::Failure;
 use crate::cargo::{Cargo, Ending, Run, Test};
-use crate::root::{IT, Tree, root};
+use crate::root::{IT, Tree, crates};
 use crate::totals::Totals;
 use std::fs;
 use std::num::NonZeroUsize;
-use std::path::Path;
 use std::sync::Mutex;
 use std::thread;
 use std::time::Duration;
@@ -61,14 +60,11 @@ impl Options {
 
     /// Returns the environment of a model.
     fn env(&self) -> Vec<(&'static str, String)> {
-        let mut env = Vec::new();
-        if self.deep {
-            env.push(("LOOM_MAX_PREEMPTIONS", self.preemptions.to_string()));
-        }
-        if let Some(seconds) = self.limit() {
-            env.push(("LOOM_MAX_DURATION", seconds.to_string()));
-        }
-        env
+        let preemptions = self.deep.then(|| self.preemptions.to_string());
+        let seconds = self.limit().map(|seconds| seconds.to_string());
+        let preemptions = preemptions.map(|it| ("LOOM_MAX_PREEMPTIONS", it));
+        let seconds = seconds.map(|it| ("LOOM_MAX_DURATION", it));
+        preemptions.into_iter().chain(seconds).collect()
     }
 }
 
@@ -77,47 +73,40 @@ pub(crate) fn run(options: &Options, totals: &mut Totals) -> Result<(), Failure>
     let tree = Tree::own();
     let mut models = Vec::new();
     for package in chosen(&options.crates, packages()?, "models")? {
-        let stderr = build(&tree, &package, None)?.stderr()?;
+        let stderr = build(&tree, &package, None).stderr()?;
         let tests = Test::list(&stderr, &tree, &package)?;
         let tests = tests.into_iter().filter(is_model);
         models.extend(tests.map(|model| (package.clone(), model)));
     }
-    if models.is_empty() {
-        return Err("there are no models".into());
-    }
     let results = Mutex::new(Totals::default());
-    at_a_time(cores(), models, |_, (package, model)| {
+    at_a_time(cores(), models, |(package, model)| {
         let passed = run_one(&package, &model, options);
-        // A lock is poisoned only if a thread has panicked, and then the caller panics too.
-        if let Ok(mut results) = results.lock() {
-            results.count(passed);
-        }
+        results
+            .lock()
+            .expect("no thread panics with it")
+            .count(passed);
     });
     let results = results.into_inner()?;
     println!("loom: {results}");
     *totals += results;
-    if results.failed == 0 {
-        Ok(())
-    } else {
-        Err(format!("{} models", results.failed).into())
+    match results {
+        Totals {
+            passed: 0,
+            failed: 0,
+        } => Err("there are no models".into()),
+        Totals { failed: 0, .. } => Ok(()),
+        Totals { failed, .. } => Err(format!("{failed} models").into()),
     }
 }
 
 /// Returns the packages with models: they depend on loom. All other packages get loom through
 /// `ganger-sync`.
 pub(crate) fn packages() -> Result<Vec<String>, Failure> {
-    let mut packages = Vec::new();
-    for entry in fs::read_dir(root().join("crates"))? {
-        let folder = entry?.path();
-        let manifest = fs::read_to_string(folder.join("Cargo.toml")).unwrap_or_default();
-        if manifest.contains("cfg(ganger_loom)")
-            && let Some(name) = folder.file_name()
-        {
-            packages.push(format!("ganger-{}", name.to_string_lossy()));
-        }
-    }
-    packages.sort();
-    Ok(packages)
+    let with_loom = crates()?.into_iter().filter(|(_, manifest)| {
+        let targets = manifest.get("target").and_then(toml::Value::as_table);
+        targets.is_some_and(|targets| targets.keys().any(|it| it.contains("ganger_loom")))
+    });
+    Ok(with_loom.map(|(name, _)| name).collect())
 }
 
 /// Returns the asked packages of `packages`, by package or by folder; without any, all of them. The
@@ -140,32 +129,26 @@ pub(crate) fn chosen(
 
 /// Returns the call that builds a package's test programs with models, or only the program of a
 /// file in `tests` or of `unit`.
-pub(crate) fn build(tree: &Tree, package: &str, only: Option<&str>) -> Result<Cargo, Failure> {
-    let test = Cargo::new(["test", "--release", "--no-run", "--all-features", "-p"]);
-    let test = test.args([package]);
-    let test = test.at(tree).under_loom();
-    Ok(match only {
+pub(crate) fn build(tree: &Tree, package: &str, only: Option<&str>) -> Cargo {
+    let test = [
+        "test",
+        "--release",
+        "--no-run",
+        "--all-features",
+        "-p",
+        package,
+    ];
+    let test = Cargo::new(test).at(tree).under_loom();
+    let folder = tree.package(package).join("tests").join(IT);
+    let mut files = fs::read_dir(folder).into_iter().flatten().flatten();
+    match only {
         Some("unit") => test.args(["--lib"]),
         Some(file) => test.args(["--test", tree.program(package, file)]),
-        None if has_model_files(&tree.package(package).join("tests").join(IT))? => {
+        None if files.any(|file| file.file_name().to_string_lossy().starts_with("loom_")) => {
             test.args(["--lib", "--test", IT])
         }
         None => test.args(["--lib"]),
-    })
-}
-
-fn has_model_files(folder: &Path) -> Result<bool, Failure> {
-    if !folder.is_dir() {
-        return Ok(false);
     }
-    for file in fs::read_dir(folder)? {
-        let name = file?.file_name();
-        let name = name.to_string_lossy();
-        if name.starts_with("loom_") && name.ends_with(".rs") {
-            return Ok(true);
-        }
-    }
-    Ok(false)
 }
 
 pub(crate) fn is_model(test: &Test) -> bool {
@@ -177,16 +160,15 @@ pub(crate) fn cores() -> usize {
     thread::available_parallelism().map_or(1, NonZeroUsize::get)
 }
 
-/// Does all the work, `threads` pieces at a time; each gets the number of its thread, too.
-pub(crate) fn at_a_time<T: Send>(threads: usize, work: Vec<T>, run: impl Fn(usize, T) + Sync) {
+/// Does all the work, `threads` pieces at a time.
+pub(crate) fn at_a_time<T: Send>(threads: usize, work: Vec<T>, run: impl Fn(T) + Sync) {
     let queue = Mutex::new(work.into_iter());
-    let (queue, run) = (&queue, &run);
+    let next = || queue.lock().expect("no thread panics with it").next();
     thread::scope(|scope| {
-        for number in 0..threads {
-            scope.spawn(move || {
-                // A lock is poisoned only if a thread has panicked, and then the scope panics too.
-                while let Some(piece) = queue.lock().ok().and_then(|mut queue| queue.next()) {
-                    run(number, piece);
+        for _ in 0..threads {
+            scope.spawn(|| {
+                while let Some(piece) = next() {
+                    run(piece);
                 }
             });
         }
@@ -197,32 +179,25 @@ pub(crate) fn at_a_time<T: Send>(threads: usize, work: Vec<T>, run: impl Fn(usiz
 fn run_one(package: &str, model: &Test, options: &Options) -> bool {
     let limit = options.limit().map(Duration::from_secs);
     let most = MOST.max(TIMES * limit.unwrap_or_default());
-    let Run { ending, time, text } = model.run(&options.env(), Some(most));
-    let passed = ending == Ending::Passed;
-    let cut = limit.is_some_and(|limit| time >= limit);
-    let verdict = match (passed, cut) {
-        (true, false) => "ok",
-        (true, true) => "ok (stopped at the time limit)",
-        (false, _) if ending == Ending::Hung => "FAILED: it does not end",
-        (false, _) => "FAILED",
+    let Run { ending, time, text } = model.run(&options.env(), most);
+    let verdict = match ending {
+        Ending::Passed if limit.is_some_and(|limit| time >= limit) => {
+            "ok (stopped at the time limit)"
+        }
+        Ending::Passed => "ok",
+        Ending::Hung => "FAILED: it does not end",
+        _ => "FAILED",
     };
-    let Test { file, name, .. } = model;
-    println!(
-        "{:>7.1} s {:>7} runs  {package} {file} {name}: {verdict}",
-        time.as_secs_f64(),
-        runs(&text),
-    );
-    if !passed {
-        println!("{text}");
-    }
-    passed
-}
-
-/// Returns how many runs a model's output tells of.
-fn runs(text: &str) -> u64 {
     // The name of the test comes first in a line.
     let told = text.lines().filter_map(|line| line.split_once("runs: "));
-    told.filter_map(|(_, runs)| runs.parse::<u64>().ok()).sum()
+    let runs: u64 = told.filter_map(|(_, runs)| runs.parse::<u64>().ok()).sum();
+    let Test { file, name, .. } = model;
+    let seconds = time.as_secs_f64();
+    println!("{seconds:>7.1} s {runs:>7} runs  {package} {file} {name}: {verdict}");
+    if ending != Ending::Passed {
+        println!("{text}");
+    }
+    ending == Ending::Passed
 }
 
 #[cfg(test)]
@@ -235,7 +210,6 @@ mod tests {
         let asked = |name: &str| chosen(&[name.to_owned()], all(), "models");
         assert_eq!(asked("mpsc").unwrap(), ["ganger-mpsc"]);
         assert_eq!(asked("ganger-deque").unwrap(), ["ganger-deque"]);
-        assert_eq!(chosen(&[], all(), "models").unwrap(), all());
         let error = asked("relay").unwrap_err().to_string();
         assert_eq!(
             error,
@@ -246,7 +220,6 @@ mod tests {
     #[test]
     fn the_gate_bounds_the_time_and_the_deep_set_the_preemptions_as_well() {
         let duration = |seconds: &str| ("LOOM_MAX_DURATION", seconds.to_owned());
-        assert!(Options::default().env().is_empty());
         assert_eq!(Options::of_the_gate().env(), [duration("12")]);
         let deep = Options {
             deep: true,
@@ -259,8 +232,7 @@ mod tests {
 
     #[test]
     fn every_night_explores_all_crates_with_models() {
-        let workflow = root().join(".github/workflows/nightly.yml");
-        let workflow = fs::read_to_string(workflow).unwrap();
+        let workflow = include_str!("../../.github/workflows/nightly.yml");
         let folders = packages().unwrap().join(", ").replace("ganger-", "");
         assert!(
             workflow.contains(&format!("crate: [{folders}]")),

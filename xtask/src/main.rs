@@ -73,7 +73,7 @@ enum Task {
     /// Checks that the tests notice mistakes: applies each mistake of a list, alone, and runs the
     /// tests
     ///
-    /// Each mutant of a crate's list in `xtask/mutants` must make a test fail; the table at the end
+    /// Each mutant of a crate's list in `xtask/mutants` must make a test fail; a line for each
     /// names the test. A mutant that survives is an error, unless the list says why it must.
     Mutants(mutants::Options),
     /// Runs the tests of the lock-free crates under AddressSanitizer and ThreadSanitizer
@@ -96,23 +96,27 @@ enum Task {
 fn main() -> ExitCode {
     let result = match Options::parse().task {
         Task::Bench(options) => return bench::run(&options),
+        Task::Soak(options) => soak::run_in_place(&options),
+        task => run(task).map(|()| ExitCode::SUCCESS),
+    };
+    result.unwrap_or_else(|failure| {
+        eprintln!("error: {failure}");
+        ExitCode::FAILURE
+    })
+}
+
+fn run(task: Task) -> Result<(), Failure> {
+    match task {
+        Task::Bench(_) | Task::Soak(_) => Ok(()),
         Task::Book(options) => book::run(options),
-        Task::Ci(options) => return ci::run(&options),
+        Task::Ci(options) => ci::run(&options),
         Task::ClusterKeys(options) => cluster_keys::run(&options),
         Task::Conformance => conformance::run(),
         Task::Loom(options) => loom::run(&options, &mut totals::Totals::default()),
         Task::Metrics => metrics::run(),
         Task::Mutants(options) => mutants::run(&options),
         Task::Sanitize(options) => sanitize::run(&options),
-        Task::Soak(options) => return soak::run_in_place(&options),
         Task::Tidy => tidy::run(),
-    };
-    match result {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => {
-            eprintln!("error: {failure}");
-            ExitCode::FAILURE
-        }
     }
 }
 

@@ -3,7 +3,7 @@
 
 use crate::Failure;
 use crate::cargo::Cargo;
-use crate::root::{Tree, root};
+use crate::root::{Tree, crates, root};
 use crate::totals::Totals;
 use std::fmt::Write as _;
 use std::fs;
@@ -27,13 +27,14 @@ pub(crate) fn run(totals: &mut Totals) -> Result<(), Failure> {
     }
     fs::create_dir_all(&tree.root)?;
     let packages = published()?;
+    let target = place.display().to_string();
     let pack = Cargo::new([
         "package",
         "--no-verify",
         "--allow-dirty",
         "--exclude-lockfile",
     ])
-    .args(["--target-dir".to_owned(), place.display().to_string()])
+    .args(["--target-dir", &target])
     .args(packages.iter().flat_map(|name| ["-p", name]));
     pack.run()?;
     let mut unpacked = Vec::new();
@@ -60,23 +61,14 @@ pub(crate) fn run(totals: &mut Totals) -> Result<(), Failure> {
 
 /// Returns the published packages, in order.
 fn published() -> Result<Vec<String>, Failure> {
-    let mut packages = Vec::new();
-    for entry in fs::read_dir(root().join("crates"))? {
-        let manifest = entry?.path().join("Cargo.toml");
-        if let Ok(manifest) = fs::read_to_string(manifest) {
-            packages.extend(name_if_published(&manifest)?);
-        }
-    }
-    packages.sort();
-    Ok(packages)
-}
-
-fn name_if_published(manifest: &str) -> Result<Option<String>, Failure> {
-    let manifest: toml::Table = manifest.parse()?;
-    let package = manifest.get("package").ok_or("a manifest of no package")?;
-    let is_published = package.get("publish").and_then(toml::Value::as_bool) != Some(false);
-    let name = package.get("name").and_then(toml::Value::as_str);
-    Ok(name.filter(|_| is_published).map(str::to_owned))
+    let is_published = |manifest: &toml::Table| {
+        let publish = manifest["package"].get("publish");
+        publish.and_then(toml::Value::as_bool) != Some(false)
+    };
+    let published = crates()?
+        .into_iter()
+        .filter(|(_, manifest)| is_published(manifest));
+    Ok(published.map(|(name, _)| name).collect())
 }
 
 fn unpack(package: &Path, to: &Path) -> Result<(), Failure> {

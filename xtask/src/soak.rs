@@ -25,14 +25,13 @@ const NATS: &str = "chaos-nats";
 
 /// The soak of the scheduler.
 const SCHED: &str = "sched";
-const RUN_SCHED: [&str; 7] = [
+const RUN_SCHED: [&str; 6] = [
     "run",
     "--release",
     "-p",
     "ganger-soak-sched",
     "--bin",
     "ganger-soak",
-    "--",
 ];
 
 /// For how long each runs in the gate, and unless told.
@@ -65,10 +64,14 @@ pub(crate) struct Options {
     crates: Vec<String>,
 }
 
+fn names() -> PossibleValuesParser {
+    PossibleValuesParser::new(TESTS.iter().map(|soak| soak.0).chain([SCHED]))
+}
+
 impl Options {
-    fn seconds(&self) -> u64 {
+    fn seconds(&self) -> String {
         let minutes = self.minutes.map(|minutes| minutes.saturating_mul(60));
-        self.seconds.or(minutes).unwrap_or(SECONDS)
+        self.seconds.or(minutes).unwrap_or(SECONDS).to_string()
     }
 
     fn is_chosen(&self, name: &str) -> bool {
@@ -78,62 +81,48 @@ impl Options {
 
     /// The options of the scheduler's soak.
     fn args(&self) -> Result<Vec<String>, Failure> {
-        // Cargo runs the program in the workspace's folder.
-        let json = self.json.as_ref().map(std::path::absolute).transpose()?;
-        let options = [
-            ("--seconds", Some(self.seconds().to_string())),
-            ("--seed", self.seed.map(|seed| seed.to_string())),
-            (
-                "--patience",
-                self.patience.map(|seconds| seconds.to_string()),
-            ),
-            ("--json", json.map(|path| path.display().to_string())),
-        ];
-        let options = options
-            .into_iter()
-            .filter_map(|(name, value)| Some((name, value?)));
-        Ok(options
-            .flat_map(|(name, value)| [name.to_owned(), value])
-            .collect())
+        let mut args = vec!["--seconds".to_owned(), self.seconds()];
+        for (name, value) in [("--seed", self.seed), ("--patience", self.patience)] {
+            args.extend(
+                value
+                    .into_iter()
+                    .flat_map(|it| [name.to_owned(), it.to_string()]),
+            );
+        }
+        if let Some(path) = &self.json {
+            // Cargo runs the program in the workspace's folder.
+            args.extend([
+                "--json".to_owned(),
+                std::path::absolute(path)?.display().to_string(),
+            ]);
+        }
+        Ok(args)
     }
 }
 
 /// Runs the soaks in order, optimised, until a soak fails.
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
-    match run_tests(options)? {
-        Some(sched) => sched.run(),
-        None => Ok(()),
-    }
+    run_tests(options)?.map_or(Ok(()), Cargo::run)
 }
 
 /// As [`run`], but the scheduler's soak takes this program's place, so that Ctrl-C and the exit
 /// code are its own.
-pub(crate) fn run_in_place(options: &Options) -> ExitCode {
-    match run_tests(options) {
-        Ok(Some(sched)) => sched.become_it(),
-        Ok(None) => ExitCode::SUCCESS,
-        Err(failure) => {
-            eprintln!("error: {failure}");
-            ExitCode::FAILURE
-        }
-    }
+pub(crate) fn run_in_place(options: &Options) -> Result<ExitCode, Failure> {
+    let sched = run_tests(options)?;
+    Ok(sched.map_or(ExitCode::SUCCESS, Cargo::become_it))
 }
 
 /// Runs the soaks that are tests, and returns the scheduler's, if asked for.
 fn run_tests(options: &Options) -> Result<Option<Cargo>, Failure> {
-    for (name, package, program) in TESTS {
-        if !options.is_chosen(name) {
-            continue;
-        }
+    for (name, package, program) in TESTS.iter().filter(|soak| options.is_chosen(soak.0)) {
         let test = ["test", "--release", "-p", package, "--test", program];
-        let test = match name {
+        let test = match *name {
             NATS => engines::with_broker(test)?,
             _ => Cargo::new(test),
         };
-        let seconds = options.seconds().to_string();
         let mut test = test
             .args(["--", "--nocapture"])
-            .env("GANGER_SOAK_SECONDS", seconds);
+            .env("GANGER_SOAK_SECONDS", options.seconds());
         if let Some(seed) = options.seed {
             test = test.env("GANGER_STRESS_SEED", seed.to_string());
         }
@@ -144,13 +133,8 @@ fn run_tests(options: &Options) -> Result<Option<Cargo>, Failure> {
         }
     }
     let args = options.args()?;
-    Ok(options
-        .is_chosen(SCHED)
-        .then(|| Cargo::new(RUN_SCHED).args(args)))
-}
-
-fn names() -> PossibleValuesParser {
-    PossibleValuesParser::new(TESTS.iter().map(|soak| soak.0).chain([SCHED]))
+    let sched = || Cargo::new(RUN_SCHED).args(["--"]).args(args);
+    Ok(options.is_chosen(SCHED).then(sched))
 }
 
 #[cfg(test)]
@@ -158,8 +142,10 @@ mod tests {
     use super::*;
     use clap::Parser;
 
-    fn options(said: &[&str]) -> Result<Options, clap::Error> {
-        let line = ["cargo xtask", "soak"].iter().chain(said);
+    fn options(said: &str) -> Result<Options, clap::Error> {
+        let line = ["cargo xtask", "soak"]
+            .into_iter()
+            .chain(said.split_whitespace());
         match crate::Options::try_parse_from(line)?.task {
             crate::Task::Soak(options) => Ok(options),
             other => panic!("{other:?}"),
@@ -168,30 +154,23 @@ mod tests {
 
     #[test]
     fn without_names_all_but_the_engines_are_chosen() {
-        let all = options(&[]).unwrap();
+        let all = options("").unwrap();
         assert!(all.is_chosen("deque") && all.is_chosen(SCHED) && !all.is_chosen(NATS));
-        let one = options(&[NATS]).unwrap();
+        let one = options(NATS).unwrap();
         assert!(one.is_chosen(NATS) && !one.is_chosen(SCHED));
-        assert!(options(&["sim"]).is_err());
+        assert!(options("sim").is_err());
     }
 
     #[test]
     fn what_is_said_goes_to_the_scheduler() {
-        let args = |said: &[&str]| options(said).unwrap().args().unwrap().join(" ");
-        assert_eq!(args(&["sched"]), "--seconds 10");
-        let said = [
-            "--minutes",
-            "2",
-            "--seed",
-            "7",
-            "--patience",
-            "9",
-            "--json",
-            "/a",
-        ];
+        let args = |said: &str| options(said).unwrap().args().unwrap().join(" ");
+        assert_eq!(args("sched"), "--seconds 10");
         let json = std::path::absolute("/a").unwrap().display().to_string();
         let expected = format!("--seconds 120 --seed 7 --patience 9 --json {json}");
-        assert_eq!(args(&said), expected);
-        assert!(options(&["--minutes", "1", "--seconds", "1"]).is_err());
+        assert_eq!(
+            args("--minutes 2 --seed 7 --patience 9 --json /a"),
+            expected
+        );
+        assert!(options("--minutes 1 --seconds 1").is_err());
     }
 }

@@ -15,27 +15,24 @@ impl Totals {
     ///
     /// `test result: ok. 5 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; …`
     pub(crate) fn of_line(line: &str) -> Self {
-        let Some(result) = line.trim_start().strip_prefix("test result: ") else {
-            return Self::default();
-        };
-        let counts = result.split_once(". ").map_or("", |(_, counts)| counts);
-        let count = |what| {
-            counts
-                .split(';')
-                .find_map(|part| part.trim().strip_suffix(what)?.trim().parse().ok())
-        };
-        Self {
-            passed: count("passed").unwrap_or(0),
-            failed: count("failed").unwrap_or(0),
+        let mut totals = Self::default();
+        let result = line.trim_start().strip_prefix("test result: ");
+        let parts = result.unwrap_or_default().split(['.', ';']);
+        for (count, what) in parts.filter_map(|part| part.trim().split_once(' ')) {
+            match what {
+                "passed" => totals.passed = count.parse().unwrap_or(0),
+                "failed" => totals.failed = count.parse().unwrap_or(0),
+                _ => {}
+            }
         }
+        totals
     }
 
     /// Counts one test.
     pub(crate) fn count(&mut self, passed: bool) {
-        if passed {
-            self.passed += 1;
-        } else {
-            self.failed += 1;
+        match passed {
+            true => self.passed += 1,
+            false => self.failed += 1,
         }
     }
 }
@@ -59,15 +56,13 @@ mod tests {
 
     #[test]
     fn result_lines_are_counted_and_others_are_not() {
-        let lines = [
-            "running 7 tests",
-            "test result: ok. 5 passed; 0 failed; 2 ignored; 0 measured; 0 filtered out; finished",
-            "test tests::result ... ok",
-            "test result: FAILED. 12 passed; 3 failed; 0 ignored; 0 measured; 0 filtered out",
-            "5 passed; 5 failed",
-        ];
         let mut totals = Totals::default();
-        for line in lines {
+        for line in [
+            "test result: ok. 5 passed; 0 failed; 2 ignored; 0 measured; finished in 0.01s",
+            "test tests::result ... ok",
+            "test result: FAILED. 12 passed; 3 failed; 0 ignored; 0 filtered out",
+            "5 passed; 5 failed",
+        ] {
             totals += Totals::of_line(line);
         }
         assert_eq!(totals.to_string(), "17 passed, 3 failed");

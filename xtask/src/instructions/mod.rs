@@ -203,7 +203,7 @@ fn count(options: &Options) -> Result<Counting, Failure> {
     }
     let costs = Mutex::new(BTreeMap::new());
     // Counts do not mind the company.
-    at_a_time(cores(), acts.iter().collect(), |_, act: &Act| {
+    at_a_time(cores(), acts.iter().collect(), |act: &Act| {
         let cost = act.count(&program, listing.as_ref().ok());
         let cost = cost.map_err(|failure| failure.to_string());
         // A lock is poisoned only if a thread has panicked, and then the caller panics too.

@@ -4,18 +4,17 @@
 //! anew that are newer than its last build. So a file is written only when its text changes, and
 //! then gets a new time, even if it gets its old text back.
 
-use super::list::Changes;
+use super::change::Changes;
 use crate::Failure;
 use crate::root::{Tree, files, root, walk};
-use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// A copy, used by a single thread at a time.
 pub(crate) struct Copy {
     pub(crate) tree: Tree,
     /// The original texts of the files that the present mutant has changed.
-    originals: BTreeMap<String, String>,
+    originals: Changes,
 }
 
 impl Copy {
@@ -24,24 +23,23 @@ impl Copy {
         Self::of(root(), &files()?, folder)
     }
 
-    fn of(source: &Path, files: &[PathBuf], folder: &Path) -> Result<Self, Failure> {
+    fn of(source: &Path, files: &[String], folder: &Path) -> Result<Self, Failure> {
         let tree = Tree {
             root: folder.join("tree"),
             target: folder.join("target"),
         };
         fs::create_dir_all(&tree.root)?;
-        for path in walk(&tree.root)? {
-            if !files.contains(&path) {
-                fs::remove_file(tree.root.join(path))?;
-            }
+        for path in walk(&tree.root)?
+            .iter()
+            .filter(|path| !files.contains(path))
+        {
+            fs::remove_file(tree.root.join(path))?;
         }
         for path in files {
             write(&tree.root.join(path), &fs::read(source.join(path))?)?;
         }
-        Ok(Self {
-            tree,
-            originals: BTreeMap::new(),
-        })
+        let originals = Changes::new();
+        Ok(Self { tree, originals })
     }
 
     /// Makes these changes, and takes the changes of the last mutant back.
@@ -63,9 +61,7 @@ fn write(path: &Path, text: &[u8]) -> Result<(), Failure> {
     if fs::read(path).is_ok_and(|present| present == text) {
         return Ok(());
     }
-    if let Some(folder) = path.parent() {
-        fs::create_dir_all(folder)?;
-    }
+    fs::create_dir_all(path.parent().unwrap_or(path))?;
     Ok(fs::write(path, text)?)
 }
 
@@ -80,32 +76,27 @@ mod tests {
         let source = folder.join("source");
         write(&source.join("src/a.rs"), b"a").unwrap();
         write(&source.join("b.rs"), b"b").unwrap();
-        let copy = |files: &[&str]| {
-            let files: Vec<_> = files.iter().map(PathBuf::from).collect();
-            Copy::of(&source, &files, &folder.join("copy")).unwrap()
-        };
-        let mut both = copy(&["src/a.rs", "b.rs"]);
-        let text = |path: &str| fs::read_to_string(folder.join("copy/tree").join(path)).ok();
-        let both_texts = || {
-            [text("src/a.rs"), text("b.rs")]
-                .map(Option::unwrap)
+        let files = ["src/a.rs", "b.rs"].map(str::to_owned);
+        let copy = |count| Copy::of(&source, &files[..count], &folder.join("copy")).unwrap();
+        let texts = || {
+            let read = |path| fs::read_to_string(folder.join("copy/tree").join(path));
+            ["src/a.rs", "b.rs"]
+                .map(|path| read(path).unwrap_or_default())
                 .join(" ")
         };
-        let changes = |changes: &[(&str, &str)]| {
-            let owned = |&(path, text): &(&str, &str)| (path.to_owned(), text.to_owned());
-            changes.iter().map(owned).collect::<Changes>()
-        };
-        both.apply(&changes(&[("src/a.rs", "A"), ("b.rs", "B")]))
-            .unwrap();
-        assert_eq!(both_texts(), "A B");
-        both.apply(&changes(&[("b.rs", "BB")])).unwrap();
-        assert_eq!(both_texts(), "a BB");
+        let change = |path: &str, text: &str| (path.to_owned(), text.to_owned());
+        let mut both = copy(2);
+        both.apply(&Changes::from([
+            change("src/a.rs", "A"),
+            change("b.rs", "B"),
+        ]))
+        .unwrap();
+        assert_eq!(texts(), "A B");
+        both.apply(&Changes::from([change("b.rs", "BB")])).unwrap();
+        assert_eq!(texts(), "a BB");
         // A copy that was left behind is brought up to date.
-        copy(&["src/a.rs"]);
-        assert_eq!(
-            (text("src/a.rs").as_deref(), text("b.rs")),
-            (Some("a"), None)
-        );
+        copy(1);
+        assert_eq!(texts(), "a ");
         fs::remove_dir_all(folder).unwrap();
     }
 }

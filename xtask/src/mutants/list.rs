@@ -1,183 +1,226 @@
-//! The mutants of a list, and how an edit is applied.
-//!
-//! All edits of a mutant are places in the original, so their order is no matter, and two of them
-//! must not overlap.
+//! A list of mutants, in the form that `xtask/mutants/README.md` describes.
 
-use super::place::{Place, Sources};
-use crate::Failure;
-use std::collections::BTreeMap;
-use std::ops::Range;
+use super::place::Place;
+use crate::rust::texts;
+use std::collections::BTreeSet;
+
+/// The signs between the tokens of a place and the new text.
+const REPLACE: &str = "~>";
+pub(crate) const BEFORE: &str = "<+";
+pub(crate) const AFTER: &str = "+>";
 
 /// One mutation.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Default)]
 pub(crate) struct Mutant {
     pub(crate) name: String,
     /// What it breaks, where its name does not say it.
     pub(crate) why: String,
-    pub(crate) edits: Vec<Edit>,
-    /// The tests that are tried first: a file in `tests`, or `file::test`.
-    pub(crate) killer: Option<String>,
-    pub(crate) expected: Expected,
+    /// The line above it: a test, a file of tests, `(equivalent)` or `(unshown)`.
+    head: String,
+    /// The edits as they are written, the first with its place.
+    edits: Vec<String>,
+    /// Why it survives.
+    pub(crate) reason: String,
 }
 
-/// The expected result of a mutant.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Expected {
-    Killed,
-    /// The mutant behaves as the original does, for this reason.
-    Equivalent(String),
-    /// The mutant is wrong, but for this reason no test here can show it.
-    Unshown(String),
-}
-
-/// A place, and the change there.
+/// A place, and the Rust text for it, or for just before or after it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Edit {
     pub(crate) place: Place,
-    pub(crate) change: Change,
+    pub(crate) sign: &'static str,
+    pub(crate) new: String,
 }
 
-/// Rust text for a place, or for just before or after it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Change {
-    Replace(String),
-    Before(String),
-    After(String),
-}
-
-/// The files that a mutant changes, relative to the workspace, with their new text.
-pub(crate) type Changes = BTreeMap<String, String>;
-
-/// The body of a function as a mutant has it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Body {
-    pub(crate) path: String,
-    /// Where the original body is in its file, in bytes, with its braces.
-    pub(crate) range: Range<usize>,
-    pub(crate) text: String,
+/// Returns the mutants of a list.
+pub(crate) fn parse(text: &str) -> Result<Vec<Mutant>, String> {
+    let mut mutants: Vec<Mutant> = Vec::new();
+    let mut head = "";
+    for (number, line) in (1..).zip(text.lines()) {
+        let rest = line.trim();
+        if rest.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        match (line.len() - line.trim_start().len(), mutants.last_mut()) {
+            (0, _) => head = rest,
+            (2, _) if !head.is_empty() => {
+                let (rest, why) = rest.rsplit_once(" -- ").unwrap_or((rest, ""));
+                let (name, edit) = rest.split_once(' ').unwrap_or((rest, ""));
+                let [name, why, head, edit] = [name, why, head, edit].map(str::to_owned);
+                let (edits, reason) = (vec![edit], String::new());
+                mutants.push(Mutant {
+                    name,
+                    why,
+                    head,
+                    edits,
+                    reason,
+                });
+            }
+            (6, Some(mutant)) => mutant.add(rest),
+            _ => return Err(format!("line {number} belongs to no killer and no mutant")),
+        }
+    }
+    let mut names = BTreeSet::new();
+    match mutants.iter().find(|mutant| !names.insert(&mutant.name)) {
+        Some(Mutant { name, .. }) => Err(format!("there are two mutants {name}")),
+        None if mutants.is_empty() => Err("there are no mutants".to_owned()),
+        None => Ok(mutants),
+    }
 }
 
 impl Mutant {
-    /// Returns the new text of the changed files, in the crate in `crates/name` or in crates that
-    /// the mutant names. Returns the changed functions as well, if the mutant changes bodies of
-    /// functions alone.
-    pub(crate) fn changes(
-        &self,
-        name: &str,
-        sources: &mut Sources,
-    ) -> Result<(Changes, Option<Vec<Body>>), Failure> {
-        // The original text of each file, with the changes to it; and those to bodies of functions,
-        // by the bytes of the bodies.
-        let mut files: BTreeMap<String, (String, Vec<Cut>)> = BTreeMap::new();
-        let mut bodies: BTreeMap<(String, usize, usize), Vec<Cut>> = BTreeMap::new();
-        let mut is_inside = true;
-        for Edit { place, change } in &self.edits {
-            let code = sources.of(place.in_crate.as_deref().unwrap_or(name))?;
-            let found = code.find(place);
-            let (file, range) = found.map_err(|what| format!("{}: {what}", self.name))?;
-            let (range, new) = match change {
-                Change::Replace(new) => (range, new.clone()),
-                Change::Before(new) => (range.start..range.start, new.clone()),
-                Change::After(new) => (range.end..range.end, new.clone()),
-            };
-            match file.body(&range) {
-                Some(body) => {
-                    let inner = range.start - body.start..range.end - body.start;
-                    let cuts = bodies
-                        .entry((file.path.clone(), body.start, body.end))
-                        .or_default();
-                    cuts.push((inner, new.clone()));
-                }
-                None => is_inside = false,
-            }
-            let original = || (file.text.clone(), Vec::new());
-            let (_, cuts) = files.entry(file.path.clone()).or_insert_with(original);
-            cuts.push((range, new));
-        }
-        let cut = |path: &str, text: &str, cuts| {
-            let overlap = || format!("{}: two of its edits overlap in {path}", self.name);
-            cut(text, cuts).ok_or_else(overlap)
+    /// The test to be tried first, unless the mutant survives.
+    pub(crate) fn killer(&self) -> Option<&str> {
+        Some(&*self.head).filter(|head| !["(equivalent)", "(unshown)"].contains(head))
+    }
+
+    /// Adds a further line.
+    fn add(&mut self, line: &str) {
+        let (sign, rest) = line.split_once(' ').unwrap_or((line, ""));
+        let (text, rest) = match (sign, self.edits.last_mut()) {
+            ("&", _) => return self.edits.push(rest.to_owned()),
+            ("|", Some(edit)) => (edit, rest),
+            ("=", _) => (&mut self.reason, rest),
+            _ => (&mut self.why, line),
         };
-        let bodies = bodies.into_iter().map(|((path, start, end), cuts)| {
-            let text = cut(&path, &files[&path].0[start..end], cuts)?;
-            let range = start..end;
-            Ok(Body { path, range, text })
-        });
-        let bodies = bodies.collect::<Result<Vec<_>, String>>()?;
-        let changes = files.into_iter().map(|(path, (text, cuts))| {
-            let text = cut(&path, &text, cuts)?;
-            Ok((path, text))
-        });
-        let changes = changes.collect::<Result<Changes, String>>()?;
-        Ok((changes, is_inside.then_some(bodies)))
+        *text = format!("{text} {rest}").trim_start().to_owned();
+    }
+
+    /// Returns its edits, or the fault of its lines.
+    pub(crate) fn edits(&self) -> Result<Vec<Edit>, &'static str> {
+        if self.killer().is_some() != self.reason.is_empty() {
+            return Err("a reason, behind `=`, is for those that survive, and for each of them");
+        }
+        let mut edits: Vec<Edit> = Vec::new();
+        for text in &self.edits {
+            edits.push(edit(text, edits.first().map(|first| &first.place))?);
+        }
+        Ok(edits)
     }
 }
 
-/// A range of bytes, and the text that replaces it.
-type Cut = (Range<usize>, String);
-
-/// Returns the changed text; none if two cuts overlap. New text begins and ends with a line break,
-/// so that neither a comment nor a name reaches into it.
-fn cut(text: &str, mut cuts: Vec<Cut>) -> Option<String> {
-    cuts.sort_by_key(|(range, _)| (range.start, range.end));
-    let mut result = String::new();
-    let mut end = 0;
-    for (range, new) in cuts {
-        result.push_str(text.get(end..range.start)?);
-        result.push_str(&format!("\n{new}\n"));
-        end = range.end;
+/// Reads `@ place: find ~> new`; without `@` and its place, the edit is where the first is.
+fn edit(text: &str, first: Option<&Place>) -> Result<Edit, &'static str> {
+    let word = |sign: &str| text.split_whitespace().position(|word| word == sign);
+    let signs = [REPLACE, BEFORE, AFTER].into_iter();
+    let sign = signs.filter_map(|sign| Some((word(sign)?, sign))).min();
+    let (_, sign) = sign.ok_or("it needs one of `~>`, `<+` and `+>`")?;
+    // The sign is a word: at the end of the text, or with a blank on both sides.
+    let sides = text.split_once(&format!(" {sign} "));
+    let (left, new) = sides.unwrap_or((text.trim_end_matches(sign), ""));
+    let (mut place, find) = match (left.trim().strip_prefix("@ "), first) {
+        (Some(left), _) => {
+            let (at, find) = left.split_once(": ").unwrap_or((left, ""));
+            (place(at), find)
+        }
+        (None, Some(first)) => (first.clone(), left.trim()),
+        (None, None) => return Err("it needs `@` and the item that it changes"),
+    };
+    let numbered = find
+        .rsplit_once(" #")
+        .and_then(|(find, nth)| Some((find, nth.parse().ok()?)));
+    let (find, nth) = numbered.map_or((find, None), |(find, nth)| (find, Some(nth)));
+    let is_same = match sign {
+        REPLACE => !find.is_empty() && texts(new) == texts(find),
+        _ => texts(new).is_empty(),
+    };
+    if is_same {
+        return Err("it changes nothing");
     }
-    result.push_str(text.get(end..)?);
-    Some(result)
+    (place.find, place.nth) = (find.to_owned(), nth);
+    let new = new.to_owned();
+    Ok(Edit { place, sign, new })
+}
+
+/// Reads `crate/item in file`.
+fn place(text: &str) -> Place {
+    let file = text.rsplit_once(" in ");
+    let (text, file) = file.map_or((text, None), |(text, file)| (text, Some(file.to_owned())));
+    let other = text.split_once('/');
+    let (in_crate, at) = other.map_or((None, text), |(name, at)| (Some(name.to_owned()), at));
+    let at = at.trim().to_owned();
+    Place {
+        at,
+        in_crate,
+        file,
+        ..Place::default()
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::place::Code;
-    use super::super::written::parse;
     use super::*;
 
+    const FULL: &str = "\
+## A part
+
+loom_a::test
+  one @ A::old: x #2 ~>
+      breaks
+      this
+  two @ B::f: old ~> new -- breaks that
+      & f() +> .g(),
+      | h
+      & @ sync/C in c.rs <+ struct D;
+(unshown)
+  three @ impl Drop for E: a: u8 ~> b
+      = no test
+      = looks
+";
+
     #[test]
-    fn edits_reach_other_crates() {
-        let code = |folder: &str, text: &str| {
-            Code::new(folder, [(format!("{folder}/src/a.rs"), text.to_owned())])
+    fn a_killer_stands_above_its_mutants() {
+        let [one, two, three] = <[Mutant; 3]>::try_from(parse(FULL).unwrap()).unwrap();
+        let edits = |mutant: &Mutant| {
+            let edits = mutant.edits().unwrap().into_iter();
+            let shown = edits.map(|Edit { place, sign, new }| {
+                let Place {
+                    at,
+                    in_crate,
+                    file,
+                    find,
+                    nth,
+                } = place;
+                let number = nth.map_or(String::new(), |nth| nth.to_string());
+                let around = in_crate.into_iter().chain(file).collect::<String>();
+                [at, around, find, number, sign.to_owned(), new].join("|")
+            });
+            shown.collect::<Vec<_>>()
         };
-        let mut sources = Sources::holding([
-            ("x", code("crates/x", "fn f() { old() }")),
-            ("sync", code("crates/sync", "fn g() {}")),
-        ]);
-        let mut changes = |edits: &str| {
-            parse(&format!("k\n  m {edits}"))
-                .unwrap()
-                .remove(0)
-                .changes("x", &mut sources)
-        };
-        let two = "@ f: old ~> new\n      & @ sync/g <+ use h;";
-        let expected = [
-            ("crates/sync/src/a.rs", "\nuse h;\nfn g() {}"),
-            ("crates/x/src/a.rs", "fn f() { \nnew\n() }"),
-        ];
-        let (changed, bodies) = changes(two).unwrap();
-        assert_eq!(bodies, None, "an edit is outside of all functions");
-        let changed = changed.iter().map(|(path, text)| (&**path, &**text));
-        assert!(changed.eq(expected));
-
-        let (_, bodies) = changes("@ f: old ~> new").unwrap();
-        let body = Body {
-            path: "crates/x/src/a.rs".to_owned(),
-            range: 7..16,
-            text: "{ \nnew\n() }".to_owned(),
-        };
-        assert_eq!(bodies, Some(vec![body]));
-
-        let twice = "@ f: old ~>\n      & old() ~>";
-        let error = changes(twice).unwrap_err().to_string();
-        assert_eq!(error, "m: two of its edits overlap in crates/x/src/a.rs");
-        let gone = "@ h ~>";
-        let error = changes(gone).unwrap_err().to_string();
-        assert!(
-            error.starts_with("m: crates/x has no such place in `h`"),
-            "{error}"
+        assert_eq!(edits(&one), ["A::old||x|2|~>|"]);
+        assert_eq!(
+            edits(&two),
+            [
+                "B::f||old||~>|new",
+                "B::f||f()||+>|.g(), h",
+                "C|syncc.rs|||<+|struct D;"
+            ]
         );
+        assert_eq!(edits(&three), ["impl Drop for E||a: u8||~>|b"]);
+        assert_eq!(
+            (&*one.name, &*one.why, &*two.why),
+            ("one", "breaks this", "breaks that")
+        );
+        assert_eq!((two.killer(), three.killer()), (Some("loom_a::test"), None));
+        assert_eq!(three.reason, "no test looks");
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused() {
+        for (rest, what) in [
+            ("k\n  m f: a ~> b", "it needs `@`"),
+            ("k\n  m @ f: a", "it needs one of"),
+            ("k\n  m @ f: a .b ~> a.b // c", "it changes nothing"),
+            ("k\n  m @ f: a +>", "it changes nothing"),
+            ("k\n  m @ f: a ~> b\n      = c", "a reason"),
+            ("(equivalent)\n  m @ f: a ~> b", "a reason"),
+            ("k\n  m @ f: a ~> b\n  m @ g: a ~> b", "there are two"),
+            ("  m @ f: a ~> b", "line 1 belongs to no killer"),
+            ("k\n      why", "line 2 belongs to no killer"),
+            ("# only a comment", "there are no mutants"),
+        ] {
+            let edits = |mutants: Vec<Mutant>| mutants[0].edits().map_err(str::to_owned);
+            let error = parse(rest).and_then(edits).unwrap_err();
+            assert!(error.contains(what), "{error}");
+        }
     }
 }

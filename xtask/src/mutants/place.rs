@@ -5,13 +5,11 @@
 //! fit shows at once, and the complaint names the possible places.
 
 use crate::Failure;
-use crate::root::walk;
-use crate::rust::{Item, Outline, module, tokens};
+use crate::root::{files, root};
+use crate::rust::{Item, items, module, texts, tokens};
 use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
 use std::fs;
 use std::ops::Range;
-use std::path::{Path, PathBuf};
 
 /// How many places a complaint names.
 const SHOWN: usize = 8;
@@ -26,22 +24,13 @@ pub(crate) struct Place {
     /// The end of the file's path.
     pub(crate) file: Option<String>,
     /// The tokens in the item; without them it is the whole item.
-    pub(crate) find: Option<String>,
+    pub(crate) find: String,
     /// The number of the occurrence, from 1.
     pub(crate) nth: Option<usize>,
 }
 
-/// The crates read so far.
-pub(crate) struct Sources {
-    root: PathBuf,
-    crates: BTreeMap<String, Code>,
-}
-
-/// A crate's code in `src`, without code for tests alone.
-pub(crate) struct Code {
-    folder: String,
-    files: Vec<File>,
-}
+/// Each crate's code in `src`, without code for tests alone.
+pub(crate) struct Sources(BTreeMap<String, Vec<File>>);
 
 pub(crate) struct File {
     /// Relative to the workspace.
@@ -52,89 +41,82 @@ pub(crate) struct File {
 }
 
 impl Sources {
-    pub(crate) fn new(root: &Path) -> Self {
-        Self {
-            root: root.to_owned(),
-            crates: BTreeMap::new(),
-        }
+    /// Reads all crates.
+    pub(crate) fn read() -> Result<Self, Failure> {
+        let mut files = files()?;
+        files.retain(|path| path.starts_with("crates/") && path.ends_with(".rs"));
+        let read = |path: String| Ok((fs::read_to_string(root().join(&path))?, path));
+        let texts: Result<Vec<_>, std::io::Error> = files.into_iter().map(read).collect();
+        Ok(Self::new(texts?))
     }
 
-    /// Creates sources of crates that have been read already, by name.
-    #[cfg(test)]
-    pub(crate) fn holding(crates: impl IntoIterator<Item = (&'static str, Code)>) -> Self {
-        let crates = crates.into_iter();
-        Self {
-            root: PathBuf::new(),
-            crates: crates.map(|(name, code)| (name.to_owned(), code)).collect(),
-        }
-    }
-
-    /// The crate in `crates/name`.
-    pub(crate) fn of(&mut self, name: &str) -> Result<&Code, Failure> {
-        match self.crates.entry(name.to_owned()) {
-            Entry::Occupied(entry) => Ok(entry.into_mut()),
-            Entry::Vacant(entry) => {
-                let folder = format!("crates/{name}");
-                let mut files = Vec::new();
-                let source = self.root.join(&folder).join("src");
-                let found = walk(&source)
-                    .map_err(|error| format!("{folder} is no crate of the workspace: {error}"))?;
-                for path in found {
-                    let inner = path.to_string_lossy().replace('\\', "/");
-                    if inner.ends_with(".rs") {
-                        let text = fs::read_to_string(source.join(&path))?;
-                        files.push((format!("{folder}/src/{inner}"), text));
-                    }
-                }
-                Ok(entry.insert(Code::new(&folder, files)))
-            }
-        }
-    }
-}
-
-impl Code {
-    pub(crate) fn new(folder: &str, files: impl IntoIterator<Item = (String, String)>) -> Self {
+    /// Takes the files' texts and paths.
+    pub(crate) fn new(texts: Vec<(String, String)>) -> Self {
+        let mut crates: BTreeMap<String, Vec<File>> = BTreeMap::new();
         let mut tests = Vec::new();
-        let mut all = Vec::new();
-        for (path, text) in files {
-            let tokens = tokens(&text);
-            let outline = Outline::of(&tokens, &module(&path));
-            tests.extend(outline.tests);
-            let tokens = tokens.into_iter().map(|token| token.range).collect();
-            all.push(File {
+        for (text, path) in texts {
+            let inner = path
+                .split_once('/')
+                .and_then(|(_, path)| path.split_once("/src/"));
+            let Some((name, _)) = inner.filter(|(name, _)| !name.contains('/')) else {
+                continue;
+            };
+            let found = tokens(&text);
+            let mut items = items(&found, &module(&path));
+            let for_tests = items.iter().filter(|item| item.is_test);
+            tests.extend(for_tests.map(|item| (name.to_owned(), item.path.clone())));
+            items.retain(|item| !item.is_test);
+            let tokens = found.into_iter().map(|token| token.range).collect();
+            let files = crates.entry(name.to_owned()).or_default();
+            files.push(File {
                 path,
                 tokens,
-                items: outline.items,
+                items,
                 text,
             });
         }
-        let is_for_tests = |file: &File| {
-            let module = module(&file.path);
-            tests.iter().any(|test| module.starts_with(test))
-        };
-        all.retain(|file| !is_for_tests(file));
-        all.sort_by(|a, b| a.path.cmp(&b.path));
-        Self {
-            folder: folder.to_owned(),
-            files: all,
+        for (name, test) in tests {
+            let files = crates.get_mut(&name);
+            files
+                .into_iter()
+                .for_each(|it| it.retain(|it| !module(&it.path).starts_with(&test)));
         }
+        Self(crates)
     }
 
-    /// Returns the file of a place, and its bytes; or the fault of the place.
-    pub(crate) fn find(&self, place: &Place) -> Result<(&File, Range<usize>), String> {
-        let wanted = place.find.as_deref().map(texts);
+    /// Returns the file of a place, by default in the crate `own`, and its bytes; or the fault of
+    /// the place.
+    pub(crate) fn find(&self, own: &str, place: &Place) -> Result<(&File, Range<usize>), String> {
+        let name = place.in_crate.as_deref().unwrap_or(own);
+        let files = self
+            .0
+            .get(name)
+            .ok_or_else(|| format!("there is no crate {name}"))?;
+        let at: Vec<_> = place.at.split("::").map(str::trim).collect();
+        let end = place
+            .file
+            .as_ref()
+            .map(|end| format!("/{end}"))
+            .unwrap_or_default();
+        let wanted = texts(&place.find);
         let mut spots: Vec<(&File, Range<usize>)> = Vec::new();
-        for (file, item) in self.items(place) {
-            let found = match &wanted {
-                None => vec![item.tokens.clone()],
-                Some(wanted) => file.occurrences(wanted, item.tokens.clone()),
+        for file in files.iter().filter(|file| file.path.ends_with(&end)) {
+            let is_meant = |item: &&Item| {
+                let rest = item.path.len().checked_sub(at.len());
+                rest.is_some_and(|rest| item.path[rest..].iter().eq(at.iter()))
             };
-            for spot in found {
-                if !spots
-                    .iter()
-                    .any(|(other, it)| other.path == file.path && *it == spot)
-                {
-                    spots.push((file, spot));
+            for item in file.items.iter().filter(is_meant) {
+                let found = match wanted.is_empty() {
+                    true => vec![item.tokens.clone()],
+                    false => file.occurrences(&wanted, item.tokens.clone()),
+                };
+                for spot in found {
+                    if !spots
+                        .iter()
+                        .any(|(other, it)| other.path == file.path && *it == spot)
+                    {
+                        spots.push((file, spot));
+                    }
                 }
             }
         }
@@ -143,78 +125,56 @@ impl Code {
             ([_, _, ..], Some(nth)) => nth.checked_sub(1).and_then(|nth| spots.get(nth)),
             _ => None,
         };
-        let (file, tokens) = spot.ok_or_else(|| self.complaint(place, &spots))?;
-        Ok((file, file.bytes(tokens.clone())))
-    }
-
-    /// Returns the items that a place may mean.
-    fn items(&self, place: &Place) -> impl Iterator<Item = (&File, &Item)> {
-        let at: Vec<_> = place.at.split("::").map(str::trim).collect();
-        self.all_items(place.file.as_deref())
-            .filter(move |(_, item)| {
-                let rest = item.path.len().checked_sub(at.len());
-                rest.is_some_and(|rest| item.path[rest..].iter().eq(at.iter()))
-            })
-    }
-
-    fn all_items(&self, end: Option<&str>) -> impl Iterator<Item = (&File, &Item)> {
-        let end = end.map(|end| format!("/{end}"));
-        let files = self
-            .files
-            .iter()
-            .filter(move |file| end.as_ref().is_none_or(|end| file.path.ends_with(end)));
-        files.flat_map(|file| file.items.iter().map(move |item| (file, item)))
-    }
-
-    /// Says why a place does not fit, with the places that could be meant.
-    fn complaint(&self, place: &Place, spots: &[(&File, Range<usize>)]) -> String {
-        let at = &place.at;
-        if !spots.is_empty() {
-            let lines = spots.iter().map(|(file, spot)| {
-                let line = file.line(spot.start);
-                let code = file.text.lines().nth(line - 1).unwrap_or_default();
-                format!("{}:{line}: {}", file.path, code.trim())
-            });
-            let count = spots.len();
-            let text = format!("`{at}` has {count} such places: add tokens, a path, a file or `#`");
-            return text + &listed("they are", lines);
-        }
-        let mut text = format!("{} has no such place in `{at}`", self.folder);
-        let name = at.rsplit("::").next().unwrap_or(at).trim();
-        let named = self
-            .all_items(None)
-            .filter(|(_, item)| item.path.last().is_some_and(|it| it == name));
-        text += &listed(
-            "items of this name",
-            named.map(|(file, item)| file.called(item)),
-        );
-        let wanted = texts(place.find.as_deref().unwrap_or_default());
-        let mut around = Vec::new();
-        for file in self.files.iter().filter(|_| !wanted.is_empty()) {
-            for spot in file.occurrences(&wanted, 0..file.tokens.len()) {
-                let items = file
-                    .items
-                    .iter()
-                    .filter(|item| item.tokens.contains(&spot.start));
-                let innermost = items.min_by_key(|item| item.tokens.len());
-                around.extend(innermost.map(|item| file.called(item)));
-            }
-        }
-        around.dedup();
-        text + &listed("items with these tokens", around.into_iter())
+        let Some((file, tokens)) = spot else {
+            return Err(complaint(files, place, &wanted, &spots));
+        };
+        Ok((file, file.bytes(tokens)))
     }
 }
 
+/// Says why a place does not fit, with the places that could be meant.
+fn complaint(
+    files: &[File],
+    place: &Place,
+    wanted: &[&str],
+    spots: &[(&File, Range<usize>)],
+) -> String {
+    let mut text = format!("`{}` has {} such places", place.at, spots.len());
+    let mut others = Vec::new();
+    if spots.is_empty() {
+        text += "; here they are:";
+        for file in files.iter().filter(|_| !wanted.is_empty()) {
+            let found = file.occurrences(wanted, 0..file.tokens.len());
+            others.extend(found.into_iter().map(|spot| (file, spot)));
+        }
+    } else {
+        text += ": add tokens, a path, a file or `#` to tell them apart:";
+    }
+    for (file, spot) in spots.iter().chain(&others).take(SHOWN) {
+        let line = file.text[..file.tokens[spot.start].start]
+            .matches('\n')
+            .count();
+        let around = file
+            .items
+            .iter()
+            .filter(|item| item.tokens.contains(&spot.start));
+        let item = around.min_by_key(|item| item.tokens.len());
+        let item = item.map_or(String::new(), |item| item.path.join("::"));
+        let code = file.text.lines().nth(line).unwrap_or_default().trim();
+        text += &format!("\n      `{item}` ({}:{}): {code}", file.path, line + 1);
+    }
+    text
+}
+
 impl File {
-    fn bytes(&self, tokens: Range<usize>) -> Range<usize> {
-        let last = tokens.end.saturating_sub(1).max(tokens.start);
-        self.tokens[tokens.start].start..self.tokens[last].end
+    fn bytes(&self, tokens: &Range<usize>) -> Range<usize> {
+        self.tokens[tokens.start].start..self.tokens[tokens.end.max(tokens.start + 1) - 1].end
     }
 
     /// Returns the body, with its braces, of the innermost function around these bytes, if another
     /// body can be added to the function.
     pub(crate) fn body(&self, bytes: &Range<usize>) -> Option<Range<usize>> {
-        let bodies = self.items.iter().filter_map(|item| item.body.clone());
+        let bodies = self.items.iter().filter_map(|item| item.body.as_ref());
         let bodies = bodies.map(|body| self.bytes(body));
         let is_in = |body: &Range<usize>| body.start < bytes.start && bytes.end < body.end;
         bodies.filter(is_in).min_by_key(Range::len)
@@ -223,159 +183,90 @@ impl File {
     /// Returns the places of these tokens within a range.
     fn occurrences(&self, wanted: &[&str], within: Range<usize>) -> Vec<Range<usize>> {
         let end = (within.end + 1).saturating_sub(wanted.len());
-        let is = |start: usize| {
-            let tokens = self.tokens[start..].iter().zip(wanted);
-            tokens
-                .into_iter()
-                .all(|(range, text)| self.text[range.clone()] == **text)
+        let is = |start: &usize| {
+            let mut tokens = self.tokens[*start..].iter().zip(wanted);
+            tokens.all(|(range, text)| self.text[range.clone()] == **text)
         };
-        let starts = (within.start..end).filter(|start| is(*start));
+        let starts = (within.start..end).filter(is);
         starts.map(|start| start..start + wanted.len()).collect()
     }
-
-    fn line(&self, token: usize) -> usize {
-        1 + self.text[..self.tokens[token].start].matches('\n').count()
-    }
-
-    /// Returns the name of an item in a complaint, in a form for `at`.
-    fn called(&self, item: &Item) -> String {
-        let path = &item.path[item.path.len().saturating_sub(2)..];
-        let line = self.line(item.tokens.start);
-        format!("`{}` ({}:{line})", path.join("::"), self.path)
-    }
-}
-
-fn texts(text: &str) -> Vec<&str> {
-    tokens(text).into_iter().map(|token| token.text).collect()
-}
-
-/// Returns lines for a complaint; no text if `lines` is empty.
-fn listed(what: &str, lines: impl Iterator<Item = String>) -> String {
-    let lines: Vec<_> = lines.collect();
-    if lines.is_empty() {
-        return String::new();
-    }
-    let mut text = format!("\n    {what}:");
-    for line in lines.iter().take(SHOWN) {
-        text.push_str(&format!("\n      {line}"));
-    }
-    if lines.len() > SHOWN {
-        text.push_str(&format!("\n      and {} more", lines.len() - SHOWN));
-    }
-    text
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn code() -> Code {
+    fn found(at: &str, find: &str, nth: Option<usize>) -> Result<(String, Option<String>), String> {
         let files = [
             (
-                "src/a.rs",
+                "a.rs",
                 "mod tests;\nimpl A {\n    fn one(&self) {\n        // x = 1\n        let x = \
                  1;\n        f(x, x);\n    }\n}\nimpl Drop for A { fn drop(&mut self) { g(1) } }\n",
             ),
             (
-                "src/b/c.rs",
-                "fn free() { let y = 2; }\nstruct B;\nimpl B { fn one() { h(); } }",
+                "b/c.rs",
+                "fn free() { let y = 2; }\nstruct B { z: u8 }\nconst fn e() { q }",
             ),
             (
-                "src/b/d.rs",
+                "b/d.rs",
                 "fn free() { let z = 3; }\n#[cfg(test)]\nmod more;",
             ),
-            ("src/b/d/more.rs", "fn hidden() {}"),
+            ("b/d/more.rs", "fn hidden() {}"),
         ];
-        let files = files.map(|(path, text)| (format!("crates/k/{path}"), text.to_owned()));
-        Code::new("crates/k", files)
-    }
-
-    fn place(at: &str, find: &str) -> Place {
-        Place {
-            at: at.to_owned(),
-            find: (!find.is_empty()).then(|| find.to_owned()),
+        let files = files.map(|(path, text)| (text.to_owned(), format!("crates/k/src/{path}")));
+        let (at, find) = (at.to_owned(), find.to_owned());
+        let place = Place {
+            at,
+            find,
+            nth,
             ..Place::default()
-        }
-    }
-
-    fn found(place: &Place) -> Result<String, String> {
-        let code = code();
-        let (file, range) = code.find(place)?;
-        Ok(file.text[range].to_owned())
+        };
+        let sources = Sources::new(files.to_vec());
+        let (file, range) = sources.find("k", &place)?;
+        let body = file.body(&range).map(|body| file.text[body].to_owned());
+        Ok((file.text[range].to_owned(), body))
     }
 
     #[test]
     fn tokens_are_found_in_a_named_item_whatever_their_layout() {
-        for (at, find, text) in [
-            ("A::one", "x=1;f(x", "x = 1;\n        f(x"),
-            ("a::A::drop", "1", "1"),
-            ("impl Drop for A", "g(1)", "g(1)"),
-            ("B", "", "struct B;"),
-            ("b::c::free", "", "fn free() { let y = 2; }"),
-            ("free", "z = 3", "z = 3"),
+        for (at, find, text, body) in [
+            ("A::one", "x=1;f(x", "x = 1;\n        f(x", None),
+            ("a::A::drop", "1", "1", Some("{ g(1) }")),
+            ("impl Drop for A", "g(1)", "g(1)", Some("{ g(1) }")),
+            ("B", "", "struct B { z: u8 }", None),
+            ("B", "z", "z", None),
+            ("e", "q", "q", None),
+            ("b::c::free", "", "fn free() { let y = 2; }", None),
+            ("free", "z = 3", "z = 3", Some("{ let z = 3; }")),
         ] {
-            assert_eq!(found(&place(at, find)).as_deref(), Ok(text));
+            let (found, around) = found(at, find, None).unwrap();
+            assert_eq!(found, text);
+            assert_eq!(around.as_deref().filter(|_| at != "A::one"), body, "{at}");
         }
-        let mut third = place("A::one", "x");
-        third.nth = Some(3);
-        let code = code();
-        let (file, range) = code.find(&third).unwrap();
-        assert!(file.text[range.end..].starts_with(");"));
-        let mut either = place("free", "let");
-        either.file = Some("d.rs".to_owned());
-        assert_eq!(found(&either).as_deref(), Ok("let"));
+        assert_eq!(found("A::one", "x", Some(3)).unwrap().0, "x");
     }
 
     #[test]
     fn a_complaint_names_the_places_that_could_be_meant() {
-        let error = found(&place("free", "let")).unwrap_err();
-        assert!(
-            error.contains("crates/k/src/b/d.rs:1: fn free()"),
-            "{error}"
-        );
-        for (at, find, part) in [
+        for (at, find, nth, part) in [
+            (
+                "free",
+                "let",
+                None,
+                "`b::d::free` (crates/k/src/b/d.rs:1): fn free()",
+            ),
             (
                 "A::two",
                 "f(x, x)",
-                "items with these tokens:\n      `A::one` (crates/k/src/a.rs:3)",
+                None,
+                "`a::A::one` (crates/k/src/a.rs:6): f(x, x);",
             ),
-            (
-                "C::one",
-                "q",
-                "items of this name:\n      `A::one` (crates/k/src/a.rs:3)\n      `B::one`",
-            ),
-            ("hidden", "", "crates/k has no such place in `hidden`"),
+            ("hidden", "", None, "`hidden` has 0 such places"),
+            ("A::one", "x", Some(0), "`A::one` has 3 such places"),
+            ("A::one", "x", Some(4), "`A::one` has 3 such places"),
         ] {
-            let error = found(&place(at, find)).unwrap_err();
+            let error = found(at, find, nth).unwrap_err();
             assert!(error.contains(part), "{error}");
-        }
-        for nth in [0, 4] {
-            let mut place = place("A::one", "x");
-            place.nth = Some(nth);
-            assert!(
-                found(&place)
-                    .unwrap_err()
-                    .starts_with("`A::one` has 3 such places")
-            );
-        }
-    }
-
-    #[test]
-    fn a_place_is_in_the_body_of_its_function() {
-        let text = "const fn a() { x }\n#[cfg(any(b))] pub(crate) unsafe fn b(c: [u8; 2]) -> u8 \
-                    { q }\nstruct C { z: u8 }\nimpl D { fn e(); fn f(g: impl Fn()) { { w } } }\n\
-                    fn h() -> impl Fn() { || i }";
-        let code = Code::new(
-            "crates/k",
-            [("crates/k/src/a.rs".to_owned(), text.to_owned())],
-        );
-        let body = |find: &str| {
-            let at = text.find(find).unwrap();
-            code.files[0].body(&(at..at + 1)).map(|range| &text[range])
-        };
-        assert_eq!((body("q"), body("w")), (Some("{ q }"), Some("{ { w } }")));
-        for outside in ["x", "z", "c:", "e()", "D", "2]", "i }"] {
-            assert_eq!(body(outside), None, "{outside}");
         }
     }
 }

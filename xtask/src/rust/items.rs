@@ -1,12 +1,12 @@
 //! Finds the named items of a file: functions, types, constants, implementations, modules.
 //!
 //! The reader knows tokens and no grammar: between items it knows the words that begin an item, and
-//! it skips brackets with their content. Items for tests alone are left out.
+//! it skips brackets with their content.
 
 use super::Token;
 use std::ops::Range;
 
-/// A named item.
+/// A named item, or a block of foreign functions or a macro call, without a name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Item {
     /// The modules and the type around the item, and its name: `["queue", "Queue", "push"]`. The
@@ -18,50 +18,25 @@ pub(crate) struct Item {
     /// function. A constant function has no such body: the compiler runs it, too. Neither has a
     /// function that hides its type from the caller: two bodies have two types.
     pub(crate) body: Option<Range<usize>>,
+    /// Whether tests alone have it; then the items inside are left out.
+    pub(crate) is_test: bool,
 }
 
-/// The items of a file.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Outline {
-    pub(crate) items: Vec<Item>,
-    /// The paths of modules in files of their own that only tests have.
-    pub(crate) tests: Vec<Vec<String>>,
-    /// The tokens of items for tests alone.
-    pub(crate) for_tests: Vec<Range<usize>>,
-}
-
-impl Outline {
-    /// Reads the outline of the file of a module.
-    pub(crate) fn of(tokens: &[Token<'_>], module: &[String]) -> Self {
-        let mut outline = Self::default();
-        Reader(tokens).read(0..tokens.len(), module, &mut outline);
-        outline
-    }
+/// Returns the items in the file of a module.
+pub(crate) fn items(tokens: &[Token<'_>], module: &[String]) -> Vec<Item> {
+    let mut items = Vec::new();
+    Reader(tokens).read(0..tokens.len(), module, &mut items);
+    items
 }
 
 /// Returns the module path of a file: `["queue", "push"]` for `crates/mpsc/src/queue/push.rs`.
 pub(crate) fn module(file: &str) -> Vec<String> {
     let inner = file.split_once("src/").map_or(file, |(_, inner)| inner);
-    let parts = inner.trim_end_matches(".rs").split('/');
-    let mut path: Vec<_> = parts.map(str::to_owned).collect();
-    if matches!(&*path, [only] if only == "lib" || only == "main")
-        || path.last().is_some_and(|last| last == "mod")
-    {
-        path.pop();
-    }
-    path
-}
-
-/// An item, or a group of items, that begins at some token.
-#[derive(Debug, Default)]
-struct Found {
-    /// None for a macro call, or for a block of foreign functions.
-    name: Option<String>,
-    /// The token behind it.
-    end: usize,
-    /// The tokens of its items, and the name above them.
-    inside: Range<usize>,
-    scope: Option<String>,
+    let inner = inner.trim_end_matches(".rs").trim_end_matches("/mod");
+    let parts = inner
+        .split('/')
+        .filter(|_| !["lib", "main"].contains(&inner));
+    parts.map(str::to_owned).collect()
 }
 
 struct Reader<'a>(&'a [Token<'a>]);
@@ -72,113 +47,87 @@ impl Reader<'_> {
     }
 
     /// Adds the items in these tokens.
-    fn read(&self, range: Range<usize>, path: &[String], outline: &mut Outline) {
-        let inner = |name: Option<String>| path.iter().cloned().chain(name).collect::<Vec<_>>();
-        let mut at = range.start;
-        // Where the next item begins, with its attributes; and whether only tests have it.
-        let (mut start, mut is_test) = (at, false);
+    fn read(&self, range: Range<usize>, path: &[String], items: &mut Vec<Item>) {
+        // Where the next item begins, with its attributes.
+        let (mut at, mut start) = (range.start, range.start);
         while at < range.end {
-            let Some(found) = self.item(at) else {
-                is_test |= self.is_for_tests(at);
+            let Some((name, scope, open)) = self.item(at) else {
                 let ends = matches!(self.text(at), ";" | "," | "}");
                 at = self.behind(at);
-                if ends {
-                    (start, is_test) = (at, false);
-                }
+                start = if ends { at } else { start };
                 continue;
             };
-            if !is_test {
-                if let Some(name) = found.name {
-                    outline.items.push(Item {
-                        path: inner(Some(name)),
-                        tokens: start..found.end,
-                        body: self.body(start, at, found.end),
-                    });
-                }
-                self.read(found.inside, &inner(found.scope), outline);
-            } else {
-                if found.inside.is_empty() && found.scope.is_some() {
-                    outline.tests.push(inner(found.scope));
-                }
-                outline.for_tests.push(start..found.end);
+            let head: String = (start..at).map(|at| self.text(at)).collect();
+            let is_test = head.contains("#[cfg(test)]") || head.contains("#[cfg(all(test,");
+            let end = self.behind(open);
+            let named = |name: String| path.iter().cloned().chain(Some(name)).collect();
+            items.push(Item {
+                path: named(name),
+                tokens: start..end,
+                body: self.body(start, at, open, end),
+                is_test,
+            });
+            if let Some(scope) = scope.filter(|_| !is_test && self.text(open) == "{") {
+                let path: Vec<_> = if scope.is_empty() {
+                    path.to_vec()
+                } else {
+                    named(scope)
+                };
+                self.read(open + 1..end.max(open + 2) - 1, &path, items);
             }
-            at = found.end;
-            (start, is_test) = (at, false);
+            (at, start) = (end, end);
         }
     }
 
     /// The body of the function whose `fn` is at `at`, between the start and the end of its item.
-    fn body(&self, start: usize, at: usize, end: usize) -> Option<Range<usize>> {
-        if self.text(at) != "fn" || (start..at).any(|at| self.text(at) == "const") {
-            return None;
+    fn body(&self, start: usize, at: usize, open: usize, end: usize) -> Option<Range<usize>> {
+        let is_function = self.text(at) == "fn" && self.text(open) == "{";
+        let is_const = (start..at).any(|at| self.text(at) == "const");
+        // What is in brackets is an argument's.
+        let mut inside = at;
+        while inside < open && self.text(inside) != "impl" {
+            inside = self.behind(inside);
         }
-        let open = self.until(at, "{");
-        let mut depth = 0_usize;
-        let is_opaque = (at..open).any(|at| {
-            match self.text(at) {
-                "(" => depth += 1,
-                ")" => depth -= 1,
-                _ => {}
-            }
-            depth == 0 && self.text(at) == "impl"
-        });
-        (self.text(open) == "{" && !is_opaque).then_some(open..end)
+        (is_function && !is_const && inside == open).then_some(open..end)
     }
 
-    /// The item whose first word is at `at`, behind its attributes and its visibility.
-    fn item(&self, at: usize) -> Option<Found> {
+    /// The item whose first word is at `at`, behind its attributes and its visibility: its name,
+    /// the name above the items in it, and the place of its brace or of its end.
+    fn item(&self, at: usize) -> Option<(String, Option<String>, usize)> {
         let next = self.text(at + 1);
         let is_named = next.starts_with(|c: char| c.is_alphabetic() || c == '_');
-        let named = |name: &str, end| {
-            let name = Some(name.to_owned());
-            Some(Found {
-                name,
-                end,
-                ..Found::default()
-            })
-        };
-        let with_items = |name: Option<String>, scope: Option<String>| {
-            let body = self.until(at, "{");
-            let end = self.behind(body);
-            Some(Found {
-                name,
-                end,
-                inside: body + 1..(end - 1).max(body + 1).min(end),
-                scope,
-            })
+        let item = |name: &str, scope: Option<&str>, open| {
+            Some((name.to_owned(), scope.map(str::to_owned), open))
         };
         match self.text(at) {
-            "fn" | "struct" | "enum" if is_named => named(next, self.behind(self.until(at, "{"))),
-            "union" if is_named && next != "for" => named(next, self.behind(self.until(at, "{"))),
+            "fn" | "struct" | "enum" | "union" if is_named && next != "for" => {
+                item(next, None, self.until(at, "{"))
+            }
             "const" | "static" if !matches!(next, "fn" | "unsafe" | "async" | "extern") => {
                 let name = if next == "mut" {
                     self.text(at + 2)
                 } else {
                     next
                 };
-                named(name, self.behind(self.until(at, ";")))
+                item(name, None, self.until(at, ";"))
             }
-            "type" | "use" if is_named => {
-                let name = if self.text(at) == "use" { "use" } else { next };
-                named(name, self.behind(self.until(at, ";")))
-            }
-            "mod" | "trait" if is_named => {
-                let name = next.to_owned();
-                with_items(Some(name.clone()), Some(name))
-            }
+            "type" if is_named => item(next, None, self.until(at, ";")),
+            "use" if is_named => item("use", None, self.until(at, ";")),
+            "mod" | "trait" if is_named => item(next, Some(next), self.until(at, "{")),
             "impl" => {
-                let (name, of) = self.implementation(at + 1..self.until(at, "{"));
-                with_items(Some(name), Some(of))
+                let open = self.until(at, "{");
+                let (name, of) = self.implementation(at + 1..open);
+                item(&name, Some(of), open)
             }
-            "macro_rules" if next == "!" => named(self.text(at + 2), self.behind(at + 3)),
-            "extern" if self.text(at + 2) == "{" => with_items(None, None),
-            _ if next == "!" && self.text(at + 2) == "{" => with_items(None, None),
+            "macro_rules" if next == "!" => item(self.text(at + 2), None, at + 3),
+            "extern" if self.text(at + 2) == "{" => item("", Some(""), at + 2),
+            _ if next == "!" && self.text(at + 2) == "{" => item("", Some(""), at + 2),
             _ => None,
         }
     }
 
     /// Returns the head of an implementation without generics, and its type.
-    fn implementation(&self, head: Range<usize>) -> (String, String) {
+    fn implementation(&self, head: Range<usize>) -> (String, &str) {
         let (mut depth, mut of_trait, mut last) = (0_i32, None, "");
         for at in head {
             match self.text(at) {
@@ -191,23 +140,15 @@ impl Reader<'_> {
                 _ => {}
             }
         }
-        let name = match of_trait {
-            Some(of_trait) => format!("impl {of_trait} for {last}"),
-            None => format!("impl {last}"),
-        };
-        (name, last.to_owned())
+        let of_trait = of_trait.map_or(String::new(), |of_trait| format!("{of_trait} for "));
+        (format!("impl {of_trait}{last}"), last)
     }
 
     /// Returns the first `{` or `;` outside of brackets, or only `;` if `what` asks for it; without
     /// any, the end of the brackets around `at`.
     fn until(&self, mut at: usize, what: &str) -> usize {
-        while at < self.0.len() {
-            match self.text(at) {
-                ";" => break,
-                text if text == what => break,
-                ")" | "]" | "}" => break,
-                _ => at = self.behind(at),
-            }
+        while !matches!(self.text(at), "" | ";" | ")" | "]" | "}") && self.text(at) != what {
+            at = self.behind(at);
         }
         at
     }
@@ -228,18 +169,6 @@ impl Reader<'_> {
             }
         }
     }
-
-    /// Returns whether an attribute here makes an item for tests alone.
-    fn is_for_tests(&self, at: usize) -> bool {
-        if [self.text(at), self.text(at + 1), self.text(at + 2)] != ["#", "[", "cfg"] {
-            return false;
-        }
-        let attribute = at + 2..self.behind(at + 1);
-        let is =
-            |at: usize, words: &[&str]| (at..).zip(words).all(|(at, word)| self.text(at) == *word);
-        let has = |words: &[&str]| attribute.clone().any(|at| is(at, words));
-        has(&["test"]) && !has(&["any", "("]) && !has(&["not", "(", "test"])
-    }
 }
 
 #[cfg(test)]
@@ -258,63 +187,40 @@ mod tests {
         pub(crate) struct Queue<T>(T);
         impl<T: Fn() -> u8> Queue<T> {
             const SIZE: usize = 1;
-            pub(crate) const unsafe fn push(&self, x: [u8; 2]) -> impl Fn() where T: Copy { { } }
+            pub(crate) const unsafe fn push(&self, x: [u8; 2]) -> u8 where T: Copy { { } }
             #[cfg(all(test, not(ganger_loom)))]
             fn shown(&self) {}
         }
         impl<'a, T> From<&'a T> for super::Queue<T> {
-            fn from(_: &'a T) -> Self { todo!() }
+            fn from(_: impl Fn(&'a T)) -> Self { todo!() }
         }
-        impl<F> Run for F where F: for<'a> Fn(&'a u8) { fn run(&self) {} }
+        impl<F> Run for F where F: for<'a> Fn(&'a u8) { fn run(&self) -> impl Fn() {} }
         trait Run { type Out; fn run(&self); }
         mod inner { pub(super) fn free() {} }
         macro_rules! many { () => { fn hidden() {} }; }
         #[cfg(test)]
-        mod tests;
-        #[cfg(all(test, not(ganger_loom)))]
-        mod more { fn x() {} }
+        mod tests { fn x() {} }
         #[cfg(any(test, ganger_loom))]
         #[inline]
         fn last() {}
     "#;
 
-    fn outline() -> Outline {
-        Outline::of(&tokens(TEXT), &["m".to_owned()])
-    }
-
     #[test]
     fn items_are_called_after_what_they_are_in() {
-        let paths: Vec<_> = outline()
-            .items
+        let items = items(&tokens(TEXT), &["m".to_owned()]);
+        let shown = items
             .iter()
-            .map(|item| item.path.join("::"))
-            .collect();
-        let expected = [
-            "m::use",
-            "m::LEAST",
-            "m::OWN",
-            "m::Queue",
-            "m::impl Queue",
-            "m::Queue::SIZE",
-            "m::Queue::push",
-            "m::impl From for Queue",
-            "m::Queue::from",
-            "m::impl Run for F",
-            "m::F::run",
-            "m::Run",
-            "m::Run::Out",
-            "m::Run::run",
-            "m::inner",
-            "m::inner::free",
-            "m::many",
-            "m::last",
-        ];
-        assert_eq!(paths, expected);
-    }
-
-    #[test]
-    fn what_only_tests_have_is_left_out() {
-        assert_eq!(outline().tests, [["m".to_owned(), "tests".to_owned()]]);
+            .filter(|item| item.path.last().unwrap() != "")
+            .map(|item| {
+                let mark = if item.is_test { "?" } else { "" };
+                let body = if item.body.is_some() { "{}" } else { "" };
+                format!("{mark}{}{body}", item.path[1..].join("::"))
+            });
+        let expected = "use LEAST OWN Queue impl_Queue Queue::SIZE Queue::push ?Queue::shown{} \
+                        impl_From_for_Queue Queue::from{} impl_Run_for_F F::run Run Run::Out \
+                        Run::run inner inner::free{} many ?tests last{}";
+        let shown: Vec<_> = shown.map(|name| name.replace(' ', "_")).collect();
+        assert_eq!(shown.join(" "), expected);
     }
 
     #[test]
@@ -322,7 +228,7 @@ mod tests {
         for text in [
             "impl", "fn", "fn a(", "mod a {", "static", "a! {", "#[cfg(", "}", "trait A",
         ] {
-            let _any = Outline::of(&tokens(text), &[]);
+            let _any = items(&tokens(text), &[]);
         }
     }
 }

@@ -3,5 +3,5 @@
 mod items;
 mod tokens;
 
-pub(crate) use items::{Item, Outline, module};
-pub(crate) use tokens::{Token, pieces, tokens};
+pub(crate) use items::{Item, items, module};
+pub(crate) use tokens::{Token, is_word, pieces, texts, tokens};

@@ -75,19 +75,12 @@ pub(crate) struct Options {
 }
 
 impl Options {
-    /// Every sanitizer, each crate.
-    pub(crate) fn strict() -> Self {
+    /// Every sanitizer and each crate, or the example program under valgrind.
+    pub(crate) fn strict(memcheck: bool) -> Self {
         Self {
             strict: true,
+            memcheck,
             ..Self::default()
-        }
-    }
-
-    /// The example program under valgrind.
-    pub(crate) fn memcheck() -> Self {
-        Self {
-            memcheck: true,
-            ..Self::strict()
         }
     }
 }
@@ -101,27 +94,23 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
         totals.count(true);
     } else {
         let (sanitizers, packages) = asked_for(&options.names)?;
-        let nightly = Nightly::find();
-        for sanitizer in sanitizers {
-            let name = sanitizer.name();
-            let nightly = match &nightly {
-                Ok(nightly) => nightly,
-                Err(why) => {
-                    missing.push(format!("{name}: {why}"));
-                    continue;
+        match Nightly::find() {
+            Ok(nightly) => {
+                for sanitizer in sanitizers {
+                    let name = sanitizer.name();
+                    if !nightly.has(sanitizer) {
+                        missing.push(format!("{name}: nightly has none for {}", nightly.host));
+                        continue;
+                    }
+                    if !nightly.has_sources {
+                        missing.push(format!("{name}: {NO_SOURCES}"));
+                    }
+                    for package in &packages {
+                        run_package(sanitizer, &nightly, package, &mut totals)?;
+                    }
                 }
-            };
-            if !nightly.has(sanitizer) {
-                missing.push(format!("{name}: nightly has none for {}", nightly.host));
-                continue;
             }
-            if !nightly.has_sources {
-                missing.push(format!("{name}: {NO_SOURCES}"));
-            }
-            println!("{name}: {}", nightly.version);
-            for package in &packages {
-                run_package(sanitizer, nightly, package, &mut totals)?;
-            }
+            Err(why) => missing.push(why),
         }
     }
     for what in &missing {
@@ -139,13 +128,9 @@ fn asked_for(names: &[String]) -> Result<(Vec<Sanitizer>, Vec<String>), Failure>
         sanitizers.extend(Sanitizer::ALL);
     }
     let crates = names.iter().filter(|name| of(name).is_none());
+    let crates: Vec<_> = crates.cloned().collect();
     let packages = PACKAGES.map(str::to_owned).to_vec();
-    let packages = chosen(
-        &Vec::from_iter(crates.cloned()),
-        packages,
-        "shared unsafe code",
-    )?;
-    Ok((sanitizers, packages))
+    Ok((sanitizers, chosen(&crates, packages, "shared unsafe code")?))
 }
 
 /// Builds a package's tests and runs each in a process of its own: a report is then a test's. A
@@ -177,7 +162,7 @@ fn run_package(
         if LEAVES_MEMORY.contains(&test.name.as_str()) {
             env.push(("ASAN_OPTIONS", "detect_leaks=0".to_owned()));
         }
-        let run = test.run(&env, Some(LIMIT));
+        let run = test.run(&env, LIMIT);
         let passed = run.ending == Ending::Passed && reports(&run.text) == 0;
         if !passed {
             println!("{shown}: FAILED\n{}", run.text);
@@ -188,25 +173,23 @@ fn run_package(
     }
     let passed = totals.passed - before.passed;
     let failed = totals.failed - before.failed;
-    let seconds = time.as_secs_f64();
-    println!(
-        "{seconds:>7.1} s  {name} {package}: {passed} passed, {failed} failed, {hidden} reports \
-         suppressed by xtask/sanitize"
-    );
+    let (seconds, counts) = (time.as_secs_f64(), Totals { passed, failed });
+    println!("{seconds:>7.1} s  {name} {package}: {counts}, {hidden} reports suppressed");
     Ok(())
 }
 
 fn verdict(totals: Totals, missing: usize, strict: bool) -> Result<(), Failure> {
-    if totals == Totals::default() && missing == 0 {
-        return Err("there was no test to run".into());
+    match totals {
+        Totals {
+            passed: 0,
+            failed: 0,
+        } if missing == 0 => Err("there was no test to run".into()),
+        Totals { failed: 0, .. } if strict && missing > 0 => {
+            Err("not everything could be run".into())
+        }
+        Totals { failed: 0, .. } => Ok(()),
+        Totals { failed, .. } => Err(format!("{failed} tests failed").into()),
     }
-    if totals.failed > 0 {
-        return Err(format!("{} tests failed", totals.failed).into());
-    }
-    if strict && missing > 0 {
-        return Err("not everything could be run".into());
-    }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 /// The time of a soak, in seconds, which would end after a second otherwise.
-const SOAK_SECONDS: u64 = 5;
+const SOAK_SECONDS: &str = "5";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Sanitizer {
@@ -29,14 +29,6 @@ impl Sanitizer {
         }
     }
 
-    /// A part of the name of its library.
-    fn runtime(self) -> &'static str {
-        match self {
-            Self::Address => "_rt.asan",
-            Self::Thread => "_rt.tsan",
-        }
-    }
-
     /// A copy of this workspace's settings, with a target folder of the sanitizer's own: its flag
     /// changes every crate.
     pub(super) fn tree(self) -> Tree {
@@ -47,56 +39,47 @@ impl Sanitizer {
 
     /// Returns the call that builds a package's tests.
     pub(super) fn build(self, nightly: &Nightly, package: &str) -> Cargo {
-        let mut flags = std::env::var("RUSTFLAGS").unwrap_or_default();
-        flags.push_str(&format!(" -Zsanitizer={}", self.name()));
+        let mut flags = format!("-Zsanitizer={}", self.name());
         if self == Self::Thread && !nightly.has_sources {
             // rustc refuses to link code with and without this sanitizer.
             flags.push_str(" -Cunsafe-allow-abi-mismatch=sanitizer");
         }
-        let test = ["test", "--no-run", "--lib", "--tests", "-p", package];
-        let test = Cargo::nightly(test)
+        Cargo::nightly(["test", "--no-run", "--lib", "--tests", "-p", package])
             .at(&self.tree())
-            .env("RUSTFLAGS", flags.trim_start())
-            .args(["--target", &nightly.host]);
-        if nightly.has_sources {
-            test.args(["-Zbuild-std"])
-        } else {
-            test
-        }
+            .flags(&flags)
+            .args(["--target", &nightly.host])
+            .args(nightly.has_sources.then_some("-Zbuild-std"))
     }
 
     /// Returns the environment of the tests.
     pub(super) fn env(self, nightly: &Nightly) -> Result<Vec<(&'static str, String)>, Failure> {
-        let soak = ("GANGER_SOAK_SECONDS", SOAK_SECONDS.to_string());
         let files = root().join("xtask").join("sanitize");
+        let options = |file: PathBuf| {
+            let file = file.display().to_string();
+            format!("suppressions={file:?} print_suppressions=1")
+        };
+        let mut env = vec![("GANGER_SOAK_SECONDS", SOAK_SECONDS.to_owned())];
         match self {
-            Self::Address => {
-                let file = files.join("address.txt").display().to_string();
-                let options = format!("suppressions={file:?} print_suppressions=1");
-                Ok(vec![soak, ("LSAN_OPTIONS", options)])
-            }
+            Self::Address => env.push(("LSAN_OPTIONS", options(files.join("address.txt")))),
             Self::Thread => {
-                let file = self.tree().target.join("suppressions.txt");
                 let mut all = fs::read_to_string(files.join("thread.txt"))?;
                 if !nightly.has_sources {
                     all.push_str(&fs::read_to_string(files.join("thread-std.txt"))?);
                 }
+                let file = self.tree().target.join("suppressions.txt");
                 fs::write(&file, all)?;
-                let file = file.display().to_string();
-                let options = format!("suppressions={file:?} print_suppressions=1");
+                env.push(("TSAN_OPTIONS", options(file)));
                 // A backtrace of a panic takes the loader's lock, and so does a report: two threads
                 // may wait for each other.
-                let backtrace = ("RUST_BACKTRACE", "0".to_owned());
-                Ok(vec![soak, backtrace, ("TSAN_OPTIONS", options)])
+                env.push(("RUST_BACKTRACE", "0".to_owned()));
             }
         }
+        Ok(env)
     }
 }
 
 /// A nightly toolchain.
 pub(super) struct Nightly {
-    /// The version that the toolchain prints.
-    pub(super) version: String,
     /// The target triple of this machine.
     pub(super) host: String,
     /// Whether the standard library can be built with a sanitizer: its sources are there.
@@ -109,35 +92,32 @@ impl Nightly {
     /// Asks rustup. The error says what is missing and how to get it.
     pub(super) fn find() -> Result<Self, String> {
         let about = rustc(&["-vV"])?;
-        let (version, host) = version_and_host(&about).ok_or("nightly's rustc has no host")?;
-        let sysroot = PathBuf::from(rustc(&["--print", "sysroot"])?.trim_end());
-        let rustlib = sysroot.join("lib").join("rustlib");
-        let sources = rustlib.join("src").join("rust").join("library");
+        let host = about.lines().find_map(|line| line.strip_prefix("host: "));
+        let host = host.ok_or("nightly's rustc has no host")?.to_owned();
+        let sysroot = rustc(&["--print", "sysroot"])?;
+        let rustlib = PathBuf::from(sysroot.trim_end()).join("lib/rustlib");
+        println!("{}", about.lines().next().unwrap_or_default());
         Ok(Self {
-            version: version.to_owned(),
-            host: host.to_owned(),
-            has_sources: sources.join("std").is_dir(),
-            libraries: rustlib.join(host).join("lib"),
+            has_sources: rustlib.join("src/rust/library/std").is_dir(),
+            libraries: rustlib.join(&host).join("lib"),
+            host,
         })
     }
 
     /// Whether there is a library of the sanitizer for this machine.
     pub(super) fn has(&self, sanitizer: Sanitizer) -> bool {
+        let library = format!("_rt.{}san", &sanitizer.name()[..1]);
         let files = fs::read_dir(&self.libraries).into_iter().flatten();
         let mut names = files.filter_map(|file| file.ok()?.file_name().into_string().ok());
-        names.any(|name| name.contains(sanitizer.runtime()))
+        names.any(|name| name.contains(&library))
     }
 }
 
 /// Returns the output of nightly's rustc, without installing a missing toolchain.
 fn rustc(args: &[&str]) -> Result<String, String> {
     let mut rustup = Command::new("rustup");
-    let output = rustup
-        .args(["run", "nightly", "rustc"])
-        .args(args)
-        .env("RUSTUP_AUTO_INSTALL", "0")
-        .output();
-    match output {
+    rustup.args(["run", "nightly", "rustc"]).args(args);
+    match rustup.env("RUSTUP_AUTO_INSTALL", "0").output() {
         Ok(output) if output.status.success() => {
             Ok(String::from_utf8_lossy(&output.stdout).into_owned())
         }
@@ -146,32 +126,20 @@ fn rustc(args: &[&str]) -> Result<String, String> {
     }
 }
 
-/// Returns the first line, and the triple, of the output of `rustc -vV`.
-fn version_and_host(about: &str) -> Option<(&str, &str)> {
-    let host = about.lines().find_map(|line| line.strip_prefix("host: "))?;
-    Some((about.lines().next()?, host))
-}
-
 /// Returns the number of reports in the output of a test.
 pub(super) fn reports(text: &str) -> usize {
-    let starts = [
-        "WARNING: ThreadSanitizer: ",
-        "ERROR: AddressSanitizer: ",
-        "ERROR: LeakSanitizer: ",
-    ];
-    let is_start = |line: &&str| starts.iter().any(|start| line.contains(start));
-    text.lines().filter(is_start).count()
+    let kinds = ["WARNING: Thread", "ERROR: Address", "ERROR: Leak"];
+    let count = |kind| text.matches(&format!("{kind}Sanitizer: ")).count();
+    kinds.into_iter().map(count).sum()
 }
 
 /// Returns the number of suppressed reports, from ThreadSanitizer's last message of a program.
 ///
 /// `ThreadSanitizer: Matched 3 suppressions (pid=1):`
 pub(super) fn suppressed(text: &str) -> usize {
-    let number = |line: &str| {
-        let rest = line.split_once("ThreadSanitizer: Matched ")?.1;
-        rest.split_once(' ')?.0.parse::<usize>().ok()
-    };
-    text.lines().filter_map(number).sum()
+    let rest = text.split("ThreadSanitizer: Matched ").skip(1);
+    rest.filter_map(|rest| rest.split(' ').next()?.parse::<usize>().ok())
+        .sum()
 }
 
 #[cfg(test)]
@@ -187,22 +155,15 @@ mod tests {
                     ==7==ERROR: AddressSanitizer: heap-use-after-free on address 0x1\n\
                     ==7==ERROR: LeakSanitizer: detected memory leaks\n";
         assert_eq!(reports(text), 3);
-        assert_eq!(reports("test result: ok. 1 passed"), 0);
-        assert_eq!(
-            suppressed("ThreadSanitizer: Matched 3 suppressions (pid=1):\n1 race:a\n"),
-            3
-        );
+        let text = "ThreadSanitizer: Matched 3 suppressions (pid=1):\n1 race:a\n";
+        assert_eq!((reports(text), suppressed(text)), (0, 3));
     }
 
     #[test]
     fn every_suppression_has_its_reason_above() {
-        for (file, kind) in [
-            ("address.txt", "leak:"),
-            ("thread.txt", "race:"),
-            ("thread-std.txt", "race:"),
-        ] {
+        for file in ["address.txt", "thread.txt", "thread-std.txt"] {
             let text = fs::read_to_string(root().join("xtask/sanitize").join(file)).unwrap();
-            for part in text.split("\n\n").filter(|part| part.contains(kind)) {
+            for part in text.split("\n\n").filter(|part| part.contains(':')) {
                 assert!(part.starts_with("# "), "{file}: {part}");
             }
         }

@@ -1,6 +1,6 @@
 //! Crates: their layers, and what each is built from.
 
-use super::Finding;
+use super::Findings;
 use super::source::Source;
 use toml::{Table, Value};
 
@@ -8,25 +8,12 @@ use toml::{Table, Value};
 /// first.
 pub(super) const LAYERS: &str = "docs/ARCHITECTURE.md";
 
-/// Crates that may use tokio.
-const WITH_TOKIO: [&str; 2] = ["ganger", "tokio"];
-
 /// In `sched`, folders that are for a feature as a whole.
 const PROBES: [&str; 4] = ["accounts/", "check/", "probe/", "sim/"];
 
-/// Checks the manifest of a package. Dependencies of tests alone are free.
-pub(super) fn check_manifest(
-    path: &str,
-    manifest: &str,
-    layers: &str,
-    findings: &mut Vec<Finding>,
-) {
-    let mut find = |what: String| findings.push(Finding::at(path, None, what));
-    let manifest: Table = match manifest.parse() {
-        Ok(manifest) => manifest,
-        Err(error) => return find(format!("not a manifest: {error}")),
-    };
-    let Some(package) = manifest.get("package") else {
+/// Checks the manifest of a published package. Dependencies of tests alone are free.
+pub(super) fn check_manifest(path: &str, manifest: &Table, layers: &str, findings: &mut Findings) {
+    let Some(package) = manifest.get("package").and_then(Value::as_table) else {
         return;
     };
     if package.get("publish").and_then(Value::as_bool) == Some(false) {
@@ -36,91 +23,88 @@ pub(super) fn check_manifest(
         .get("metadata")
         .and_then(|it| it.get("docs")?.get("rs"));
     if docs.and_then(|docs| docs.get("all-features")?.as_bool()) != Some(true) {
-        find("`[package.metadata.docs.rs]` needs `all-features = true`".to_owned());
+        findings.add(
+            path,
+            0,
+            "`[package.metadata.docs.rs]` needs `all-features = true`",
+        );
     }
     if !path.starts_with("crates/") {
         return;
     }
-    let own = package
-        .get("name")
-        .and_then(Value::as_str)
-        .unwrap_or_default();
-    let own = own.strip_prefix("ganger-").unwrap_or(own);
+    let own = package["name"].as_str().unwrap_or_default();
+    let own = own.trim_start_matches("ganger-");
     let block = layers.split("```text\n").nth(1).unwrap_or_default();
-    let lines: Vec<_> = block.lines().take_while(|line| *line != "```").collect();
-    let place = |name: &str| {
-        lines
-            .iter()
-            .position(|line| line.split("  ").any(|it| it == name))
-    };
-    let Some(layer) = place(own) else {
-        return find(format!("{own} is in no layer of {LAYERS}"));
-    };
-    for name in dependencies(&manifest) {
-        if let Some(other) = name.strip_prefix("ganger-")
-            && place(other).is_none_or(|other| other <= layer)
-        {
-            find(format!(
-                "{own} must not depend on {other}, which is not below it in {LAYERS}"
-            ));
-        }
-        let is_tokio = name == "tokio" || name.starts_with("tokio-");
-        if is_tokio && !WITH_TOKIO.contains(&own) {
-            find(format!("{own} must not depend on {name}"));
+    let mut lines = block.lines().take_while(|line| *line != "```");
+    let mut place = |name: &str| lines.position(|line| line.split("  ").any(|it| it == name));
+    if place(own).is_none() {
+        return findings.add(path, 0, format!("{own} is in no layer of {LAYERS}"));
+    }
+    // The lines that are left are below.
+    let below: Vec<_> = lines.flat_map(|line| line.split("  ")).collect();
+    let targets = manifest.get("target").and_then(Value::as_table);
+    let targets = targets
+        .into_iter()
+        .flat_map(Table::values)
+        .filter_map(Value::as_table);
+    for table in targets.chain([manifest]) {
+        for kind in ["dependencies", "build-dependencies"] {
+            for name in table
+                .get(kind)
+                .and_then(Value::as_table)
+                .into_iter()
+                .flat_map(Table::keys)
+            {
+                let other = name.strip_prefix("ganger-");
+                if let Some(other) = other.filter(|other| !below.contains(other)) {
+                    let what =
+                        format!("{own} must not depend on {other}, not below it in {LAYERS}");
+                    findings.add(path, 0, what);
+                }
+            }
         }
     }
 }
 
-fn dependencies(manifest: &Table) -> Vec<&String> {
-    let targets = manifest.get("target").and_then(Value::as_table);
-    let targets = targets.into_iter().flat_map(Table::values);
-    let all = targets.filter_map(Value::as_table).chain([manifest]);
-    let kinds = ["dependencies", "build-dependencies"];
-    all.flat_map(|table| kinds.iter().filter_map(|kind| table.get(*kind)?.as_table()))
-        .flat_map(Table::keys)
-        .collect()
-}
-
 /// Checks that each file is a module: a test in a file that nothing builds passes for ever. Models
 /// in `tests` are modules of `tests/it`, which is built under loom.
-pub(super) fn check_built(sources: &[Source], findings: &mut Vec<Finding>) {
-    for source in sources {
-        let path = source.path.as_str();
+pub(super) fn check_built(sources: &[Source], findings: &mut Findings) {
+    for Source { path, .. } in sources {
         if path.contains("/tests/loom_") {
-            let what = "models among the tests are modules of tests/it/main.rs";
-            findings.push(Finding::at(path, None, what));
+            findings.add(
+                path,
+                0,
+                "models among the tests are modules of tests/it/main.rs",
+            );
         }
         let name = path.trim_end_matches(".rs").trim_end_matches("/mod");
-        let is_module = ["/src/", "/tests/it/"]
-            .iter()
-            .any(|part| path.contains(part));
-        let Some((folder, name)) = name.rsplit_once('/') else {
+        let is_module = path.contains("/src/") || path.contains("/tests/it/");
+        let Some((folder, name)) = name.rsplit_once('/').filter(|_| is_module) else {
             continue;
         };
-        if !is_module || ["main", "lib"].contains(&name) || folder.ends_with("/bin") {
+        if ["main", "lib"].contains(&name) || folder.ends_with("/bin") {
             continue;
         }
         let roots = [".rs", "/mod.rs", "/lib.rs", "/main.rs"].map(|it| format!("{folder}{it}"));
-        let mut parents = sources.iter().filter(|it| roots.contains(&it.path));
         let (declaration, attribute) = (format!("mod {name};"), format!("\"{name}.rs\""));
         let declares = |it: &Source| {
-            it.lines
-                .iter()
-                .any(|line| line.code.ends_with(&declaration))
+            let mut lines = it.lines.iter();
+            lines.any(|line| line.code.ends_with(&declaration)) || it.text.contains(&attribute)
         };
-        if !parents.any(|it| declares(it) || it.text.contains(&attribute)) {
+        if !sources
+            .iter()
+            .any(|it| roots.contains(&it.path) && declares(it))
+        {
             let what = format!("nothing builds this file: there is no `{declaration}`");
-            findings.push(Finding::at(path, None, what));
+            findings.add(path, 0, what);
         }
     }
 }
 
 /// Checks that in `sched` no feature changes a function: the watching parts are behind the probe.
-pub(super) fn check_features(source: &Source, findings: &mut Vec<Finding>) {
-    let Some(path) = source.path.strip_prefix("crates/sched/src/") else {
-        return;
-    };
-    if PROBES.iter().any(|folder| path.starts_with(folder)) {
+pub(super) fn check_features(source: &Source, findings: &mut Findings) {
+    let path = source.path.strip_prefix("crates/sched/src/");
+    if path.is_none_or(|path| PROBES.iter().any(|folder| path.starts_with(folder))) {
         return;
     }
     // A function begins at its name, not at the type of a function pointer.
@@ -144,7 +128,7 @@ pub(super) fn check_features(source: &Source, findings: &mut Vec<Finding>) {
                 let mut rest = tokens[at..].iter().take_while(|next| next.1 != "]");
                 if rest.any(|next| next.1 == "feature") {
                     let what = "a feature inside a function: call a point of the probe";
-                    findings.push(Finding::new(source, line, what));
+                    findings.add(&source.path, line, what);
                 }
             }
             _ => {}
@@ -157,25 +141,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_crate_uses_lower_layers_and_no_tokio() {
+    fn a_crate_uses_lower_layers() {
         let layers = "# A\n```text\nganger\ntop  net\nsync\n```\n";
         let found = |rest: &str| {
             let docs = "[package.metadata.docs.rs]\nall-features = true\n";
             let manifest = format!("[package]\nname = \"ganger-net\"\n{docs}{rest}");
-            let mut findings = Vec::new();
+            let mut findings = Findings::default();
+            let manifest = manifest.parse().unwrap();
             check_manifest("crates/net/Cargo.toml", &manifest, layers, &mut findings);
-            findings.into_iter().map(|it| it.what).collect::<Vec<_>>()
+            findings.0.len()
         };
-        let below = "[dependencies]\nganger-sync = \"1\"\n[dev-dependencies]\ntokio = \"1\"\n";
-        assert!(found(below).is_empty());
-        let rest =
-            "[target.x.dependencies]\nganger-top = \"1\"\ntokio-util = \"1\"\nganger-new = \"1\"";
-        let whats = found(rest);
-        assert_eq!(whats.len(), 3, "{whats:?}");
-        assert_eq!(
-            whats[1],
-            format!("net must not depend on top, which is not below it in {LAYERS}")
-        );
+        let below = "[dependencies]\nganger-sync = \"1\"\n[dev-dependencies]\nganger-top = \"1\"\n";
+        assert_eq!(found(below), 0);
+        let rest = "[target.x.dependencies]\nganger-top = \"1\"\nganger-new = \"1\"";
+        assert_eq!(found(rest), 2);
     }
 
     #[test]
@@ -195,15 +174,10 @@ mod tests {
             ("crates/a/src/c.rs", ""),
         ];
         let sources = files.map(|(path, text)| Source::parse(path, text));
-        let mut findings = Vec::new();
+        let mut findings = Findings::default();
         check_built(&sources, &mut findings);
-        let paths: Vec<_> = findings.iter().map(|it| it.path.as_str()).collect();
-        let expected = [
-            "crates/a/tests/it/d.rs",
-            "crates/a/tests/loom_b.rs",
-            "crates/a/src/c.rs",
-        ];
-        assert_eq!(paths, expected);
+        let paths: Vec<_> = findings.0.iter().map(|(path, ..)| &path[9..]).collect();
+        assert_eq!(paths, ["src/c.rs", "tests/it/d.rs", "tests/loom_b.rs"]);
     }
 
     #[test]
@@ -214,9 +188,9 @@ mod tests {
                     #[cfg(debug)]\ng();\n}\ntrait T { fn h();\n\
                     #[cfg(feature = \"a\")]\nfn i() {} }\n";
         let lines = |path: &str| {
-            let mut findings = Vec::new();
+            let mut findings = Findings::default();
             check_features(&Source::parse(path, text), &mut findings);
-            findings.iter().filter_map(|it| it.line).collect::<Vec<_>>()
+            findings.0.iter().map(|it| it.1).collect::<Vec<_>>()
         };
         assert_eq!(lines("crates/sched/src/turn/run.rs"), [8, 10]);
         assert!(lines("crates/sched/src/probe/active.rs").is_empty());

@@ -5,7 +5,7 @@
 //! root of a crate and its tests are left out: the root names the modules, and tests may import
 //! all.
 
-use super::Finding;
+use super::Findings;
 use super::source::Source;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -52,43 +52,35 @@ type Files<'a> = BTreeMap<&'a str, &'a Source>;
 type Arrows<'a> = BTreeMap<(&'a str, &'a str), usize>;
 
 /// Checks all crates.
-pub(super) fn check(sources: &[Source], findings: &mut Vec<Finding>) {
+pub(super) fn check(sources: &[Source], findings: &mut Findings) {
     let mut crates: BTreeMap<&str, (Files<'_>, BTreeSet<&str>)> = BTreeMap::new();
     for source in sources {
         let Some((folder, path)) = source.path.split_once("/src/") else {
             continue;
         };
-        let own = folder.strip_prefix("crates/").or(Some(folder));
-        let own = own.filter(|name| !name.contains('/') && *name != "fuzz" && *name != "examples");
-        let (Some(own), Some(name)) = (own, path.strip_suffix(".rs")) else {
+        let own = folder.trim_start_matches("crates/");
+        if own.contains('/') || own == "fuzz" || own == "examples" {
             continue;
-        };
+        }
         let (files, items) = crates.entry(own).or_default();
-        let name = name.strip_suffix("/mod").unwrap_or(name);
+        let name = path.trim_end_matches(".rs").trim_end_matches("/mod");
         let is_test = |part: &str| ["models", "tests"].contains(&part) || part.starts_with("loom_");
         if ["lib", "main"].contains(&name) {
-            let tokens = source.tokens();
-            let words: Vec<_> = tokens
-                .iter()
-                .map(|it| it.1)
-                .filter(|it| *it != "!")
-                .collect();
-            let pairs = words.windows(2).filter(|pair| ITEMS.contains(&pair[0]));
-            items.extend(pairs.map(|pair| pair[1]));
+            let mut words = source.tokens();
+            words.retain(|it| it.1 != "!");
+            let pairs = words.windows(2).filter(|pair| ITEMS.contains(&pair[0].1));
+            items.extend(pairs.map(|pair| pair[1].1));
         } else if !name.split('/').any(is_test) {
             files.insert(name, source);
         }
     }
     for (name, (files, items)) in &crates {
-        let line = LISTS
-            .lines()
-            .find_map(|line| line.strip_prefix(name)?.strip_prefix(": "));
-        let has_folders = files.keys().any(|file| file.contains('/'));
+        let mut lines = LISTS.lines();
+        let line = lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(": "));
         match line {
             Some(line) => check_crate(name, line, files, items, findings),
-            None if has_folders => {
-                let what = format!("the folders of {name} have no order");
-                findings.push(Finding::at(PATH, None, what));
+            None if files.keys().any(|file| file.contains('/')) => {
+                findings.add(PATH, 0, format!("the folders of {name} have no order"));
             }
             None => {}
         }
@@ -100,38 +92,33 @@ fn check_crate(
     list: &str,
     files: &Files<'_>,
     items: &BTreeSet<&str>,
-    findings: &mut Vec<Finding>,
+    findings: &mut Findings,
 ) {
-    let layers: Vec<Vec<&str>> = list
-        .split(" < ")
-        .map(|it| it.split(' ').collect())
-        .collect();
-    let place = |top: &str| layers.iter().position(|layer| layer.contains(&top));
+    let layers = list.split(" < ").enumerate();
+    let places = layers.flat_map(|(place, layer)| layer.split(' ').map(move |it| (it, place)));
+    let places: BTreeMap<&str, usize> = places.collect();
     let is_free = |file: &str| {
         let is_part = |part: &str| WATCHING.contains(&part);
         name == "sched" && (is_part(file) || file.split('/').any(is_part))
     };
-    for (file, source) in files.iter().filter(|(file, _)| !is_free(file)) {
-        if place(top(file)).is_none() {
-            let what = format!("`{}` is not in the list of {PATH}", top(file));
-            findings.push(Finding::new(source, 1, what));
-        }
-    }
     let mut arrows = Arrows::new();
-    for (from, source) in files {
+    for (&from, source) in files {
+        if !places.contains_key(top(from)) && !is_free(from) {
+            let what = format!("`{}` is not in the list of {PATH}", top(from));
+            findings.add(&source.path, 1, what);
+        }
         for (line, path) in imports(source) {
             let Some(path) = absolute(from, &path) else {
                 continue;
             };
-            let lengths = (1..=path.len()).rev();
-            let mut paths = lengths.map(|length| path[..length].join("/"));
-            let to = paths.find_map(|path| files.get_key_value(&*path));
-            match (to, path.first()) {
-                (Some((to, _)), _) if to != from => _ = arrows.entry((from, to)).or_insert(line),
-                (None, Some(first)) if !items.contains(first) && !is_free(from) => {
-                    let what =
-                        format!("`{first}` is imported from the crate's root: name its file");
-                    findings.push(Finding::new(source, line, what));
+            let mut paths = (1..=path.len())
+                .rev()
+                .map(|length| path[..length].join("/"));
+            match paths.find_map(|path| files.get_key_value(&*path)) {
+                Some((&to, _)) if to != from => _ = arrows.entry((from, to)).or_insert(line),
+                None if !items.contains(path[0]) && !is_free(from) => {
+                    let what = format!("`{}` is imported from the root: name its file", path[0]);
+                    findings.add(&source.path, line, what);
                 }
                 _ => {}
             }
@@ -140,18 +127,20 @@ fn check_crate(
     for (&(from, to), &line) in &arrows {
         let (own, other) = (top(from), top(to));
         let is_probe = name == "sched" && other == PROBE;
-        let is_below = |own| place(other).is_some_and(|other| other < own);
-        let is_free = is_free(from) || is_probe || own == other;
-        if !is_free && !place(own).is_some_and(is_below) {
+        let is_below = match (places.get(other), places.get(own)) {
+            (Some(other), Some(own)) => other < own,
+            _ => false,
+        };
+        if !is_below && !is_free(from) && !is_probe && own != other {
             let what = format!("`{own}` must not import `{other}`, which is not below it");
-            findings.push(Finding::new(files[from], line, what));
+            findings.add(&files[from].path, line, what);
         }
     }
     for (_, from, to) in CIRCLES.iter().filter(|(of, ..)| *of == name) {
         let all = in_circles(&arrows);
         if arrows.remove(&(*from, *to)).is_none() || all == in_circles(&arrows) {
             let what = format!("{from} -> {to} closes no circle: take it out of `CIRCLES`");
-            findings.push(Finding::at("xtask/src/tidy/folders.rs", None, what));
+            findings.add("xtask/src/tidy/folders.rs", 0, what);
         }
     }
     let circle: Vec<_> = in_circles(&arrows).into_iter().collect();
@@ -160,7 +149,7 @@ fn check_crate(
             "these files import each other in a circle: {}",
             circle.join(", ")
         );
-        findings.push(Finding::new(files[first], 1, what));
+        findings.add(&files[first].path, 1, what);
     }
 }
 
@@ -272,9 +261,9 @@ mod tests {
         let parse = |(path, text): &(&str, &str)| Source::parse(path, text);
         let sources: Vec<_> = files.iter().map(parse).collect();
         let files = sources.iter().map(|it| (&*it.path, it)).collect();
-        let mut findings = Vec::new();
+        let mut findings = Findings::default();
         check_crate(name, list, &files, &BTreeSet::from(["E"]), &mut findings);
-        findings.iter().map(ToString::to_string).collect()
+        findings.shown()
     }
 
     #[test]
@@ -293,14 +282,13 @@ mod tests {
         let what = |to: &str| format!("`a` must not import `{to}`, which is not below it");
         let expected = [
             format!("a/x:2: {}", what("b")),
-            format!("a/x:2: {}", what("b")),
             format!("a/x:5: {}", what("g")),
         ];
         assert_eq!(found("x", "a g < b", &files), expected);
         assert!(found("x", "g < b < a", &files).is_empty());
         let unlisted = found("x", "b < a", &files);
         assert_eq!(
-            unlisted[0],
+            unlisted[1],
             format!("g:1: `g` is not in the list of {PATH}")
         );
     }
@@ -330,7 +318,7 @@ mod tests {
         assert!(
             found.contains(&"a:1: these files import each other in a circle: a, b, c".to_owned())
         );
-        let what = "b:2: `Cell` is imported from the crate's root: name its file";
+        let what = "b:2: `Cell` is imported from the root: name its file";
         assert!(found.contains(&what.to_owned()));
     }
 }

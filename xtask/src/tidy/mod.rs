@@ -12,50 +12,44 @@ use crate::cargo::Cargo;
 use crate::root::{files, root};
 use crate::{Failure, conformance, metrics};
 use source::Source;
-use std::collections::BTreeMap;
-use std::fmt;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::{Path, PathBuf};
 
-/// A violation of a rule.
-#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Finding {
-    /// With `/` on every system.
-    path: String,
-    /// From 1; none when it is about a folder.
-    line: Option<usize>,
-    what: String,
-}
+/// Violations of rules: the path, the line from 1, or 0 if a file or folder as a whole is meant,
+/// and the rule.
+#[derive(Debug, Default)]
+struct Findings(BTreeSet<(String, usize, String)>);
 
-impl Finding {
-    fn new(source: &Source, line: usize, what: impl Into<String>) -> Self {
-        Self::at(&*source.path, Some(line), what)
+impl Findings {
+    fn add(&mut self, path: &str, line: usize, what: impl Into<String>) {
+        self.0.insert((path.to_owned(), line, what.into()));
     }
 
-    fn at(path: impl Into<String>, line: Option<usize>, what: impl Into<String>) -> Self {
-        Self {
-            path: path.into(),
-            line,
-            what: what.into(),
-        }
+    /// Returns a line for each.
+    fn shown(&self) -> Vec<String> {
+        let shown = self.0.iter().map(|(path, line, what)| match line {
+            0 => format!("{path}: {what}"),
+            _ => format!("{path}:{line}: {what}"),
+        });
+        shown.collect()
     }
-}
 
-impl fmt::Display for Finding {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.line {
-            Some(line) => write!(f, "{}:{line}: {}", self.path, self.what),
-            None => write!(f, "{}: {}", self.path, self.what),
+    /// Prints the findings, or what was checked when there are none.
+    fn report(&self, checked: &str) -> Result<(), Failure> {
+        self.shown().iter().for_each(|line| println!("{line}"));
+        match self.0.len() {
+            0 => println!("tidy: {checked}"),
+            count => return Err(format!("{count} findings against the house rules").into()),
         }
+        Ok(())
     }
 }
 
 /// Prints the findings of the rules in the project's files.
 pub(crate) fn run() -> Result<(), Failure> {
-    let files = files()?;
+    let paths = files()?;
     let read = |path: &str| fs::read_to_string(root().join(path));
-    let paths: Vec<String> = files.iter().map(|path| slashed(path)).collect();
-    let mut findings = Vec::new();
+    let mut findings = Findings::default();
     let mut sources = Vec::new();
     for path in paths.iter().filter(|path| path.ends_with(".rs")) {
         sources.push(Source::parse(path, &read(path)?));
@@ -69,79 +63,55 @@ pub(crate) fn run() -> Result<(), Failure> {
     prose::check(&sources, &mut findings);
     let layers = read(crates::LAYERS)?;
     for path in paths.iter().filter(|path| path.ends_with("/Cargo.toml")) {
-        crates::check_manifest(path, &read(path)?, &layers, &mut findings);
+        let manifest = read(path)?
+            .parse()
+            .map_err(|error| format!("{path}: {error}"))?;
+        crates::check_manifest(path, &manifest, &layers, &mut findings);
     }
-    let index = promises::Index::read(&read(promises::DOCUMENT)?, &mut findings);
-    promises::check(&index, &sources, &mut findings);
-    let documents = documents(&files)?;
+    let ids = promises::read(&read(promises::DOCUMENT)?, &mut findings);
+    promises::check(&ids, &sources, &mut findings);
+    let documents = documents(&paths)?;
     for (path, document) in &documents {
         lines::check_document(path, document, &mut findings);
-        if path.starts_with(promises::PAGES) {
-            index.check_page(path, document, &mut findings);
-        }
+        promises::check_page(&ids, path, document, &mut findings);
     }
     pages::check(&documents, &paths, &mut findings);
-    let is = read(conformance::DOCUMENT)?;
     for (path, should_be, task) in [
         (metrics::DOCUMENT, metrics::document(), "metrics"),
         (
             conformance::DOCUMENT,
-            conformance::document(&is)?,
+            conformance::document()?,
             "conformance",
         ),
     ] {
         if read(path)? != should_be {
-            let what = format!("`cargo xtask {task}` would write another text");
-            findings.push(Finding::at(path, None, what));
+            findings.add(
+                path,
+                0,
+                format!("`cargo xtask {task}` would write another text"),
+            );
         }
     }
     // The step `engines` uses the engines' lock file, which a change of any crate below them may
     // outdate: cargo writes this one.
-    let metadata = ["metadata", "--format-version", "1", "--manifest-path"];
-    Cargo::new(metadata)
-        .args(["Cargo.toml", "--locked"])
-        .stdout()?;
-    Cargo::new(metadata).args(["engines/Cargo.toml"]).stdout()?;
-    report(findings, &format!("{} files", sources.len()))
+    let metadata = || Cargo::new(["metadata", "--format-version", "1", "--manifest-path"]);
+    metadata().args(["Cargo.toml", "--locked"]).stdout()?;
+    metadata().args(["engines/Cargo.toml"]).stdout()?;
+    findings.report(&format!("{} files", sources.len()))
 }
 
 /// Prints the findings in the links and pages of the documents.
 pub(crate) fn pages() -> Result<(), Failure> {
     let files = files()?;
     let documents = documents(&files)?;
-    let paths: Vec<String> = files.iter().map(|path| slashed(path)).collect();
-    let mut findings = Vec::new();
-    pages::check(&documents, &paths, &mut findings);
-    report(findings, &format!("{} documents", documents.len()))
+    let mut findings = Findings::default();
+    pages::check(&documents, &files, &mut findings);
+    findings.report(&format!("{} documents", documents.len()))
 }
 
 /// Returns the texts of the documents by their paths.
-fn documents(files: &[PathBuf]) -> Result<BTreeMap<String, String>, Failure> {
-    let mut documents = BTreeMap::new();
-    for path in files {
-        if path.extension().is_some_and(|e| e == "md") {
-            documents.insert(slashed(path), fs::read_to_string(root().join(path))?);
-        }
-    }
-    Ok(documents)
-}
-
-/// Prints the findings, or what was checked when there are none.
-fn report(mut findings: Vec<Finding>, checked: &str) -> Result<(), Failure> {
-    findings.sort();
-    for finding in &findings {
-        println!("{finding}");
-    }
-    match findings.len() {
-        0 => {
-            println!("tidy: {checked}");
-            Ok(())
-        }
-        1 => Err("the house rules have 1 finding".into()),
-        count => Err(format!("the house rules have {count} findings").into()),
-    }
-}
-
-fn slashed(path: &Path) -> String {
-    path.to_string_lossy().replace('\\', "/")
+fn documents(files: &[String]) -> Result<BTreeMap<String, String>, Failure> {
+    let documents = files.iter().filter(|path| path.ends_with(".md"));
+    let texts = documents.map(|path| Ok((path.clone(), fs::read_to_string(root().join(path))?)));
+    texts.collect()
 }

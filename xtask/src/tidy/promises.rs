@@ -3,7 +3,7 @@
 //! The promises are the rows `|P6|sentence|` of the tables of an index, numbered from 1 for each
 //! letter. Pages have the exact semantics, in paragraphs that begin with `**P6`.
 
-use super::Finding;
+use super::Findings;
 use super::source::Source;
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 pub(super) const DOCUMENT: &str = "docs/PROMISES.md";
 
 /// Where the pages are.
-pub(super) const PAGES: &str = "docs/promises/";
+const PAGES: &str = "docs/promises/";
 
 /// Promises that need no test, but may have a test.
 const OPTIONAL: [&str; 1] = ["G6"];
@@ -19,51 +19,47 @@ const OPTIONAL: [&str; 1] = ["G6"];
 /// The most words of a promise in the index.
 const MOST_WORDS: usize = 20;
 
-/// The promises of the index.
-#[derive(Debug, Default)]
-pub(super) struct Index {
-    ids: BTreeSet<String>,
+/// The letter and the number of each promise.
+type Ids = BTreeSet<String>;
+
+/// Reads the index; finds numbers out of order and promises that are too long.
+pub(super) fn read(document: &str, findings: &mut Findings) -> Ids {
+    let mut ids = Ids::new();
+    for (at, line) in (1..).zip(document.lines()) {
+        let Some((letter, number)) = line.strip_prefix('|').and_then(id) else {
+            continue;
+        };
+        let mut find = |what| findings.add(DOCUMENT, at, what);
+        if number > 1 && !ids.contains(&format!("{letter}{}", number - 1)) {
+            find(format!(
+                "{letter}{number} does not follow {letter}{}",
+                number - 1
+            ));
+        }
+        if !ids.insert(format!("{letter}{number}")) {
+            find(format!("{letter}{number} is there twice"));
+        }
+        let words = line.split_whitespace().count();
+        if words > MOST_WORDS {
+            find(format!(
+                "{words} words; at most {MOST_WORDS}: its page in {PAGES} has room"
+            ));
+        }
+    }
+    ids
 }
 
-impl Index {
-    /// Reads the index; finds numbers out of order and promises that are too long.
-    pub(super) fn read(document: &str, findings: &mut Vec<Finding>) -> Self {
-        let mut index = Self::default();
-        for (at, line) in (1..).zip(document.lines()) {
-            let Some((letter, number)) = line.strip_prefix('|').and_then(id) else {
-                continue;
-            };
-            let mut find = |what| findings.push(Finding::at(DOCUMENT, Some(at), what));
-            if number > 1 && !index.ids.contains(&format!("{letter}{}", number - 1)) {
-                find(format!(
-                    "{letter}{number} does not follow {letter}{}",
-                    number - 1
-                ));
-            }
-            if !index.ids.insert(format!("{letter}{number}")) {
-                find(format!("{letter}{number} is there twice"));
-            }
-            let words = line.split_whitespace().count();
-            if words > MOST_WORDS {
-                find(format!(
-                    "{letter}{number} has {words} words; at most {MOST_WORDS}: its page in {PAGES} \
-                     has room"
-                ));
-            }
-        }
-        index
-    }
-
-    /// Finds paragraphs of a page that are of no promise.
-    pub(super) fn check_page(&self, path: &str, page: &str, findings: &mut Vec<Finding>) {
-        for (number, line) in (1..).zip(page.lines()) {
-            let Some((letter, id)) = line.strip_prefix("**").and_then(id) else {
-                continue;
-            };
-            if !self.ids.contains(&format!("{letter}{id}")) {
-                let what = format!("{DOCUMENT} has no promise {letter}{id}");
-                findings.push(Finding::at(path, Some(number), what));
-            }
+/// Finds paragraphs of a page that are of no promise.
+pub(super) fn check_page(ids: &Ids, path: &str, page: &str, findings: &mut Findings) {
+    for (number, line) in (1..).zip(page.lines()).filter(|_| path.starts_with(PAGES)) {
+        if let Some((letter, id)) = line.strip_prefix("**").and_then(id)
+            && !ids.contains(&format!("{letter}{id}"))
+        {
+            findings.add(
+                path,
+                number,
+                format!("{DOCUMENT} has no promise {letter}{id}"),
+            );
         }
     }
 }
@@ -75,43 +71,35 @@ fn id(text: &str) -> Option<(char, u32)> {
     Some((letter, number.parse().ok()?))
 }
 
-pub(super) fn check(index: &Index, sources: &[Source], findings: &mut Vec<Finding>) {
-    let mut open: BTreeSet<&str> = index.ids.iter().map(String::as_str).collect();
+pub(super) fn check(ids: &Ids, sources: &[Source], findings: &mut Findings) {
+    let mut open: BTreeSet<&str> = ids.iter().map(String::as_str).collect();
     for source in sources
         .iter()
         .filter(|source| source.path.starts_with("crates/"))
     {
         for (number, line) in source.numbered() {
-            let Some(ids) = line.comment.trim().strip_prefix("pins:") else {
+            let Some(pinned) = line.comment.trim().strip_prefix("pins:") else {
                 continue;
             };
-            if !is_on_a_test(source, number) {
-                findings.push(Finding::new(source, number, "pins: is not above a #[test]"));
+            // Other attributes may be between the comment and the test.
+            let code = source.lines[number..].iter().map(|line| line.code.trim());
+            let mut code = code.filter(|code| !code.is_empty());
+            let test = code.find(|code| *code == "#[test]" || !code.starts_with("#["));
+            if test != Some("#[test]") {
+                findings.add(&source.path, number, "pins: is not above a #[test]");
                 continue;
             }
-            for id in ids.split(',').map(str::trim) {
-                if index.ids.contains(id) {
-                    open.remove(id);
-                } else {
-                    let what = format!("pins: there is no promise {id:?}");
-                    findings.push(Finding::new(source, number, what));
+            for id in pinned.split(',').map(str::trim) {
+                open.remove(id);
+                if !ids.contains(id) {
+                    findings.add(&source.path, number, format!("there is no promise {id:?}"));
                 }
             }
         }
     }
-    let open = open.iter().filter(|id| !OPTIONAL.contains(id));
-    findings.extend(open.map(|id| {
-        let what = format!("no test pins the promise {id}");
-        Finding::at("crates", None, what)
-    }));
-}
-
-/// Returns whether the code after the comment in this line starts with `#[test]`, after other
-/// attributes.
-fn is_on_a_test(source: &Source, number: usize) -> bool {
-    let code = source.lines[number..].iter().map(|line| line.code.trim());
-    let mut code = code.filter(|code| !code.is_empty());
-    code.find(|code| *code == "#[test]" || !code.starts_with("#[")) == Some("#[test]")
+    for id in open.iter().filter(|id| !OPTIONAL.contains(id)) {
+        findings.add("crates", 0, format!("no test pins the promise {id}"));
+    }
 }
 
 #[cfg(test)]
@@ -121,61 +109,40 @@ mod tests {
     const INDEX: &str = "# Promises\n\n|No.|Promise|\n|---|---|\n|P1|A submit queues.|\n\
                          |P2|`close` runs once.|\n\n|G1|One worker.|\n";
 
-    fn index(document: &str) -> (Index, Vec<String>) {
-        let mut findings = Vec::new();
-        let index = Index::read(document, &mut findings);
-        (index, findings.iter().map(ToString::to_string).collect())
-    }
-
-    fn findings(text: &str) -> Vec<String> {
-        let mut findings = Vec::new();
-        let sources = [Source::parse("crates/sched/tests/a.rs", text)];
-        check(&index(INDEX).0, &sources, &mut findings);
-        findings.iter().map(ToString::to_string).collect()
-    }
-
     #[test]
     fn the_index_counts_from_one_and_is_short() {
-        let (read, found) = index(INDEX);
+        let index = |text: &str| {
+            let mut findings = Findings::default();
+            (read(text, &mut findings), findings.shown())
+        };
+        let (ids, found) = index(INDEX);
         assert!(found.is_empty(), "{found:?}");
-        assert_eq!(Vec::from_iter(read.ids), ["G1", "P1", "P2"]);
-        let more = format!("{INDEX}|P4|Missing.|\n|P2|Again.|\n");
-        assert_eq!(
-            index(&more).1,
-            [
-                "docs/PROMISES.md:9: P4 does not follow P3",
-                "docs/PROMISES.md:10: P2 is there twice",
-            ]
-        );
-        let words = |count| format!("|P1|{}|\n", vec!["a"; count].join(" "));
-        let (_, found) = index(&words(MOST_WORDS));
-        assert!(found.is_empty(), "{found:?}");
-        let (_, found) = index(&words(MOST_WORDS + 1));
-        assert_eq!(found.len(), 1, "{found:?}");
-        assert!(found[0].starts_with("docs/PROMISES.md:1: P1 has 21 words"));
-    }
-
-    #[test]
-    fn a_test_that_names_all_is_enough() {
-        let all = "// pins: P1, P2, G1\n#[cfg(unix)]\n#[test]\nfn a() {}\n";
-        assert!(findings(all).is_empty());
-        assert_eq!(
-            findings("// pins: P1, P2\n#[test]\nfn a() {}\n"),
-            ["crates: no test pins the promise G1"]
-        );
+        assert_eq!(Vec::from_iter(ids), ["G1", "P1", "P2"]);
+        let long = "a ".repeat(MOST_WORDS);
+        let more = format!("{INDEX}|P4|Missing.|\n|P2|Again.|\n|P3|{long}|\n");
+        let expected = [
+            "docs/PROMISES.md:9: P4 does not follow P3".to_owned(),
+            "docs/PROMISES.md:10: P2 is there twice".to_owned(),
+            format!("docs/PROMISES.md:11: 21 words; at most 20: its page in {PAGES} has room"),
+        ];
+        assert_eq!(index(&more).1, expected);
     }
 
     #[test]
     fn only_promises_can_be_pinned_and_only_by_tests() {
-        let all = "// pins: P1, P2, G1\n#[test]\nfn a() {}\n";
-        let path = "crates/sched/tests/a.rs";
-        assert_eq!(
-            findings(&format!("{all}// pins: P18\n#[test]\nfn b() {{}}\n")),
-            [format!("{path}:4: pins: there is no promise \"P18\"")]
-        );
-        assert_eq!(
-            findings(&format!("{all}// pins: P1\nfn b() {{}}\n")),
-            [format!("{path}:4: pins: is not above a #[test]")]
-        );
+        let found = |text: &str| {
+            let mut findings = Findings::default();
+            let ids = read(INDEX, &mut findings);
+            check(&ids, &[Source::parse("crates/a.rs", text)], &mut findings);
+            findings.shown()
+        };
+        let all = "// pins: P1, P2, G1\n#[cfg(unix)]\n#[test]\nfn a() {}\n";
+        assert!(found(all).is_empty());
+        let some = found("// pins: P1, P2\n#[test]\nfn a() {}\n");
+        assert_eq!(some, ["crates: no test pins the promise G1"]);
+        let unknown = found(&format!("{all}// pins: P18\n#[test]\nfn b() {{}}\n"));
+        assert_eq!(unknown, ["crates/a.rs:5: there is no promise \"P18\""]);
+        let no_test = found(&format!("{all}// pins: P1\nfn b() {{}}\n"));
+        assert_eq!(no_test, ["crates/a.rs:5: pins: is not above a #[test]"]);
     }
 }
