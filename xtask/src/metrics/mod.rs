@@ -22,11 +22,14 @@ pub(crate) fn run() -> Result<(), Failure> {
     Ok(())
 }
 
-/// The document, as it should be: a list for each kind of schedulers.
+/// The document, as it should be: a table for each kind of schedulers.
 pub(crate) fn document() -> String {
     let mut text = HEAD.to_owned();
     for (of, heading) in SECTIONS {
-        let _ = writeln!(text, "\n## {heading}\n");
+        let _ = writeln!(
+            text,
+            "\n## {heading}\n\n|metric|kind|meaning|\n|---|---|---|"
+        );
         for metric in ALL.iter().filter(|it| it.of == of) {
             add(&mut text, metric);
         }
@@ -34,7 +37,7 @@ pub(crate) fn document() -> String {
     text
 }
 
-/// The lists, in the order of the document.
+/// The tables, in the order of the document.
 const SECTIONS: [(Of, &str); 7] = [
     (Of::All, "Each scheduler"),
     (Of::Limited, "With `Builder::max_processes`"),
@@ -52,7 +55,7 @@ fn add(text: &mut String, metric: &Metric) {
         Kind::Histogram => "histogram",
     };
     // Other units say only what is counted, as the meaning does.
-    let unit = if metric.unit == "s" { " in s" } else { "" };
+    let unit = if metric.unit == "s" { ", s" } else { "" };
     let labels = match metric.labels {
         [] => String::new(),
         labels => format!("{{{}}}", labels.join(",")),
@@ -60,7 +63,7 @@ fn add(text: &mut String, metric: &Metric) {
     // A string takes all.
     let _ = writeln!(
         text,
-        "- `{}{labels}`, {kind}{unit}: {}",
+        "|`{}{labels}`|{kind}{unit}|{}|",
         metric.name, metric.help
     );
 }
@@ -88,6 +91,6 @@ mod tests {
             assert!(metric.help.ends_with('.'), "{metric:?}");
             assert!(SECTIONS.iter().any(|it| it.0 == metric.of), "{metric:?}");
         }
-        assert!(document().contains("- `ganger.step.duration{type}`, histogram in s: "));
+        assert!(document().contains("|`ganger.step.duration{type}`|histogram, s|"));
     }
 }

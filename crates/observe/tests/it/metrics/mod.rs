@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 /// A name of a metric, with its kind and labels, as in the documentation.
 pub(crate) type Documented = (String, String, BTreeSet<String>);
 
-/// The list in `docs/METRICS.md`, which is written from the table of the exporters.
+/// The tables in `docs/METRICS.md`, which is written from the table of the exporters.
 pub(crate) fn documented() -> Vec<Documented> {
     documented_of(|section| !section.starts_with("Nodes"))
 }
@@ -27,15 +27,15 @@ pub(crate) fn documented_of(is_of: impl Fn(&str) -> bool) -> Vec<Documented> {
     let sections = document.split("\n## ").skip(1);
     let rows = sections
         .filter(|it| is_of(it.lines().next().unwrap_or_default()))
-        .flat_map(|it| it.lines().filter_map(|line| line.strip_prefix("- `")));
+        .flat_map(|it| it.lines().filter_map(|line| line.strip_prefix("|`")));
     let row = |line: &str| -> Documented {
-        let (name, rest) = line.split_once("`, ").expect("a kind");
+        let (name, rest) = line.split_once("`|").expect("a kind");
         let (name, labels) = name
             .trim_end_matches('}')
             .split_once('{')
             .unwrap_or((name, ""));
         let labels = labels.split(',').filter(|it| !it.is_empty());
-        let kind = rest.split([' ', ':']).next().expect("a kind");
+        let kind = rest.split([',', '|']).next().expect("a kind");
         let labels = labels.map(str::to_owned).collect();
         (name.to_owned(), kind.to_owned(), labels)
     };
