@@ -130,12 +130,16 @@ fn hooks_of<'a>(text: &'a str, of: &str) -> Option<BTreeSet<&'a str>> {
     if !body.contains("fn is_one(&self) -> bool {\n        true") {
         hooks.insert("two");
     }
+    if body.contains("type Ground = Threads;") {
+        hooks.insert("threads");
+    }
     Some(hooks)
 }
 
 /// The cases of a file, each with the hooks without which the case is over at once.
 fn needs(text: &str) -> Vec<(&str, BTreeSet<&'static str>)> {
-    const SIGNS: [(&str, &str); 6] = [
+    const SIGNS: [(&str, &str); 7] = [
+        ("if !H::Ground::HAS_THREADS", "threads"),
         ("if harness.entries().is_none()", "entries"),
         ("if harness.is_one() {\n        return", "two"),
         ("if !harness.cut()", "cut"),
@@ -144,7 +148,7 @@ fn needs(text: &str) -> Vec<(&str, BTreeSet<&'static str>)> {
         ("H::start_frail(", "start_frail"),
     ];
     let cases = text.split("\npub fn ").skip(1).filter_map(|case| {
-        let (name, rest) = case.split_once("<H: Harness>()")?;
+        let (name, rest) = case.split_once("<H: Harness>(")?;
         let body = rest.split("\n}\n").next()?;
         let signs = SIGNS.iter().filter(|(sign, _)| body.contains(sign));
         Some((name, signs.map(|(_, hook)| *hook).collect()))
@@ -160,9 +164,9 @@ mod tests {
 impl Harness for One {\n    fn start() -> Self {\n    }\n\n    fn is_one(&self) -> bool {\n        \
 true\n    }\n}\n
 impl Harness for Two {\n    fn cut() {}\n}\n
-pub fn first<H: Harness>() {\n    assert!(true);\n}\n
-pub fn second<H: Harness>() {\n    if harness.is_one() {\n        return;\n    }\n}\n
-pub fn third<H: Harness>() {\n    if !harness.cut() {\n        return;\n    }\n}\n
+pub fn first<H: Harness>(ground) {\n    assert!(true);\n}\n
+pub fn second<H: Harness>(ground) {\n    if harness.is_one() {\n        return;\n    }\n}\n
+pub fn third<H: Harness>(ground) {\n    if !harness.cut() {\n        return;\n    }\n}\n
         // case: 1, 7\n        #[test]\n        fn first() {\n
         // pins: B1\n        // case: 7\n        #[test]\n        fn second() {\n
         // case: 9\n        #[test]\n        fn third() {\n";

@@ -4,12 +4,12 @@
 use crate::issue::issue;
 use crate::support::until;
 use ganger_chaos::{Faults, Proxy, Way};
-use ganger_cluster::conformance::{CHILD, Harness, child, scheduler, types};
+use ganger_cluster::conformance::{CHILD, Harness, Threads, child, scheduler, types};
 use ganger_cluster::{Cluster, Engine, Settings};
 use ganger_cluster_direct::Direct;
 use ganger_net::Net;
 use ganger_proc_api::NodeName;
-use ganger_sched::Scheduler;
+use ganger_sched::{Handle, Scheduler};
 use std::path::Path;
 use std::time::Duration;
 use tempfile::TempDir;
@@ -115,7 +115,9 @@ fn folder() -> TempDir {
 }
 
 impl<const IS_SECURE: bool, const IS_GUEST: bool> Harness for Pair<IS_SECURE, IS_GUEST> {
-    fn start() -> Self {
+    type Ground = Threads;
+
+    fn start(_: Threads) -> Self {
         let keys = folder();
         let near = Direct::listen("127.0.0.1:0");
         let near = Node::start("near", near, Self::keys(&keys), (IS_GUEST, DEAD));
@@ -131,7 +133,7 @@ impl<const IS_SECURE: bool, const IS_GUEST: bool> Harness for Pair<IS_SECURE, IS
     }
 
     /// Neither knows the other's own address, so that none dials past the proxy.
-    fn start_frail(dead: Duration) -> Option<Self> {
+    fn start_frail(_: Threads, dead: Duration) -> Option<Self> {
         let keys = folder();
         let proxy = Proxy::new(7);
         let address = proxy.address();
@@ -148,12 +150,12 @@ impl<const IS_SECURE: bool, const IS_GUEST: bool> Harness for Pair<IS_SECURE, IS
         }))
     }
 
-    fn near(&self) -> &Scheduler {
-        &self.near.scheduler
+    fn ground(&self) -> Threads {
+        Threads
     }
 
-    fn far(&self) -> &Scheduler {
-        &self.far.scheduler
+    fn schedulers(&self) -> [&Handle; 2] {
+        [&self.near.scheduler, &self.far.scheduler]
     }
 
     fn clusters(&self) -> Option<[&Cluster; 2]> {

@@ -1,6 +1,6 @@
 //! Questions asked again, and done once.
 
-use super::{Harness, PATIENCE};
+use super::{Ground as _, Harness, PATIENCE};
 use ganger_again::{Numbers, Once, Retry, RetryExt as _, Seen};
 use ganger_proc_api::{Actor, Context, Pid, Reply, StepOutput, StepResult};
 use ganger_sched::{Address, Call, Handle};
@@ -75,11 +75,11 @@ pub fn pay(from: &Handle, to: &Address<Pay>, amount: &Once<u64>, each: Duration)
 }
 
 /// Over a bad carrier, too. A late answer is there at the next attempt.
-pub fn a_question_asked_twice_is_done_once<H: Harness>() {
-    let harness = H::start();
+pub fn a_question_asked_twice_is_done_once<H: Harness>(ground: H::Ground) {
+    let harness = H::start(ground);
     harness.disturb();
     let (near, far) = (harness.near(), harness.far());
-    let account = near.address(harness.far_pid(account(far)));
+    let account = near.address(harness.far_pid(account(&far)));
     let account = account.expect("it has an address").typed::<Pay>();
     let account = account.expect("it takes this type");
     let mut numbers = Numbers::new();
@@ -87,22 +87,22 @@ pub fn a_question_asked_twice_is_done_once<H: Harness>() {
     let mut sums = Vec::new();
     for round in 1..=30 {
         let amount = numbers.once(10);
-        let ask = || pay(near, &account, &amount, each).begin();
+        let ask = || pay(&near, &account, &amount, each).begin();
         // Two at a time: the second joins the first, or gets its answer.
         for answer in [ask(), ask()] {
             assert_eq!(
-                answer.wait_timeout(PATIENCE).expect("it answers"),
+                ground.answer(answer, PATIENCE).expect("it answers"),
                 10 * round
             );
         }
         sums.push((amount, 10 * round));
     }
     for (amount, sum) in sums {
-        let again = pay(near, &account, &amount, each).wait_timeout(PATIENCE);
+        let again = ground.ask(pay(&near, &account, &amount, each));
         assert_eq!(again.expect("it is remembered"), sum);
     }
-    let added = account.call(Pay::Added).wait_timeout(PATIENCE);
+    let added = ground.ask(account.call(Pay::Added));
     assert_eq!(added.expect("it answers"), 30);
-    let asked = account.call(Pay::Asked).wait_timeout(PATIENCE);
+    let asked = ground.ask(account.call(Pay::Asked));
     assert!(asked.expect("it answers") >= 90);
 }

@@ -1,6 +1,6 @@
 //! Questions, and references inside of messages.
 
-use super::{Harness, PATIENCE, eventually};
+use super::{Ground, Harness, PATIENCE};
 use ganger_proc_api::{
     Actor, CommandError, Completion, Context, ExitCause, Pid, Reply, StepOutput, StepResult,
 };
@@ -107,10 +107,11 @@ pub(super) fn address<H: Harness>(harness: &H, counter: &ProcessHandle<Count>) -
 }
 
 fn ask(
+    ground: impl Ground,
     address: &Address<Count>,
     question: impl FnOnce(Reply<u64>) -> Count + Send + 'static,
 ) -> Result<u64, CommandError> {
-    address.call(question).wait_timeout(PATIENCE)
+    ground.ask(address.call(question))
 }
 
 /// A process that asks, and shows the answer to a test.
@@ -139,37 +140,40 @@ impl Actor for Asker {
 }
 
 /// By a thread and by a step, in the order of the messages before.
-pub fn a_question_has_its_answer<H: Harness>() {
-    let harness = H::start();
-    let (far, _) = counter(harness.far());
+pub fn a_question_has_its_answer<H: Harness>(ground: H::Ground) {
+    let harness = H::start(ground);
+    let (far, _) = counter(&harness.far());
     let address = address(&harness, &far);
     address.send(Count::Add(2)).expect("it is sent");
     for number in 0..100_u64 {
         address.send(Count::Add(1)).expect("it is sent");
-        assert_eq!(ask(&address, Count::Get).expect("it answers"), 3 + number);
+        assert_eq!(
+            ask(ground, &address, Count::Get).expect("it answers"),
+            3 + number
+        );
     }
     let (shows, shown) = channel();
     let asks = address;
     let asker = harness.near().spawn(Asker { asks, shows });
     drop(asker.expect("the process starts"));
-    let answer = shown.recv_timeout(PATIENCE).expect("it is told");
+    let answer = ground.next(&shown, PATIENCE).expect("it is told");
     assert_eq!(answer.expect("it answers"), 102);
 }
 
 /// The reply is dropped, the process fails, the process is gone.
-pub fn a_question_without_an_answer_has_the_cause<H: Harness>() {
-    let harness = H::start();
-    let (far, _) = counter(harness.far());
+pub fn a_question_without_an_answer_has_the_cause<H: Harness>(ground: H::Ground) {
+    let harness = H::start(ground);
+    let (far, _) = counter(&harness.far());
     let address = address(&harness, &far);
-    let dropped = ask(&address, Count::Drop);
+    let dropped = ask(ground, &address, Count::Drop);
     assert!(matches!(dropped, Err(CommandError::Dropped)), "{dropped:?}");
-    let failed = ask(&address, Count::Fail);
+    let failed = ask(ground, &address, Count::Fail);
     let Err(CommandError::Ended(ExitCause::Failed(text))) = failed else {
         panic!("{failed:?}");
     };
     assert_eq!(&*text, "on purpose");
-    drop(far.wait_timeout(PATIENCE).expect("it has ended"));
-    let gone = ask(&address, Count::Get);
+    drop(ground.end(far));
+    let gone = ask(ground, &address, Count::Get);
     match gone {
         Err(CommandError::Failed(_)) if harness.is_one() => {}
         Err(CommandError::Ended(_)) => {}
@@ -178,62 +182,60 @@ pub fn a_question_without_an_answer_has_the_cause<H: Harness>() {
 }
 
 /// A question that is given up is seen so by the process that has its reply, and has one answer.
-pub fn a_question_taken_back_is_seen<H: Harness>() {
-    let harness = H::start();
-    let (far, kept) = counter(harness.far());
+pub fn a_question_taken_back_is_seen<H: Harness>(ground: H::Ground) {
+    let harness = H::start(ground);
+    let (far, kept) = counter(&harness.far());
     let address = address(&harness, &far);
-    let late = address
-        .call(Count::Keep)
-        .wait_timeout(Duration::from_millis(200));
+    let late = ground.ask_for(address.call(Count::Keep), Duration::from_millis(200));
     assert!(matches!(late, Err(CommandError::Timeout)), "{late:?}");
-    assert!(kept.recv_timeout(PATIENCE).expect("it has come"));
-    assert!(!kept.recv_timeout(PATIENCE).expect("it is unwanted"));
-    assert_eq!(ask(&address, Count::Get).expect("it answers"), 0);
+    assert!(ground.next(&kept, PATIENCE).expect("it has come"));
+    assert!(!ground.next(&kept, PATIENCE).expect("it is unwanted"));
+    assert_eq!(ask(ground, &address, Count::Get).expect("it answers"), 0);
 }
 
 /// The answer to a question that was given up is the answer to no other.
-pub fn a_late_answer_is_nobodys<H: Harness>() {
-    let harness = H::start();
-    let (far, kept) = counter(harness.far());
+pub fn a_late_answer_is_nobodys<H: Harness>(ground: H::Ground) {
+    let harness = H::start(ground);
+    let (far, kept) = counter(&harness.far());
     let address = address(&harness, &far);
     for sum in 1..20 {
         address.send(Count::Add(1)).expect("it is sent");
-        let late = address.call(Count::Keep).wait_timeout(Duration::ZERO);
+        let late = ground.ask_for(address.call(Count::Keep), Duration::ZERO);
         assert!(matches!(late, Err(CommandError::Timeout)), "{late:?}");
         let open = address.call(Count::Keep).begin();
         // A question that is given up at once may be answered before it is seen as unwanted.
         address.send(Count::Answer).expect("it is sent");
-        let answer = open.wait_timeout(PATIENCE).expect("it answers");
+        let answer = ground.answer(open, PATIENCE).expect("it answers");
         assert_eq!(answer, sum);
-        assert_eq!(ask(&address, Count::Get).expect("it answers"), sum);
+        assert_eq!(ask(ground, &address, Count::Get).expect("it answers"), sum);
     }
     drop(kept);
 }
 
 /// An open question is told of the loss at both sides.
-pub fn a_question_over_a_lost_connection_says_so<H: Harness>() {
-    let harness = H::start();
+pub fn a_question_over_a_lost_connection_says_so<H: Harness>(ground: H::Ground) {
+    let harness = H::start(ground);
     if harness.is_one() {
         return;
     }
-    let (far, kept) = counter(harness.far());
+    let (far, kept) = counter(&harness.far());
     let address = address(&harness, &far);
     let answer = address.call(Count::Keep).begin();
-    assert!(kept.recv_timeout(PATIENCE).expect("it has come"));
+    assert!(ground.next(&kept, PATIENCE).expect("it has come"));
     if !harness.cut() {
         return;
     }
-    let lost = answer.wait_timeout(PATIENCE);
+    let lost = ground.answer(answer, PATIENCE);
     let is_told = matches!(lost, Err(CommandError::Ended(ExitCause::NoConnection)));
     assert!(is_told, "{lost:?}");
-    assert!(!kept.recv_timeout(PATIENCE).expect("it is unwanted"));
+    assert!(!ground.next(&kept, PATIENCE).expect("it is unwanted"));
 }
 
 /// Addresses, recipients and PIDs inside of a message lead home.
-pub fn references_cross_inside_of_messages<H: Harness>() {
-    let harness = H::start();
-    let (far, _) = counter(harness.far());
-    let (near, _) = counter(harness.near());
+pub fn references_cross_inside_of_messages<H: Harness>(ground: H::Ground) {
+    let harness = H::start(ground);
+    let (far, _) = counter(&harness.far());
+    let (near, _) = counter(&harness.near());
     let there = address(&harness, &far);
     there.send(Count::Add(5)).expect("it is sent");
     let tell = Count::Tell {
@@ -242,7 +244,7 @@ pub fn references_cross_inside_of_messages<H: Harness>() {
         pid: near.pid(),
     };
     there.send(tell).expect("it is sent");
-    eventually("all three have come", || {
-        ask(near.address(), Count::Get).expect("it answers") == 15
+    ground.eventually("all three have come", || {
+        ask(ground, near.address(), Count::Get).expect("it answers") == 15
     });
 }

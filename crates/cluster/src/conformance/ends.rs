@@ -1,18 +1,19 @@
 //! Monitors, links and requests.
 
 use super::parts::Strings;
-use super::{Harness, PATIENCE, count, eventually};
+use super::{Ground as _, Harness, PATIENCE};
 use ganger_link::{Lane, LinkContext as _, Registry as _};
 use ganger_proc_api::{BoxError, CancelReason, Event, ExitCause, process_fn};
 
+type End<G> = fn(&Strings<G>);
+type IsRight = fn(&ExitCause) -> bool;
+
 /// Done, failed, panicked, cancelled, terminated.
-pub fn a_monitor_has_the_cause<H: Harness>() {
-    let harness = H::start();
+pub fn a_monitor_has_the_cause<H: Harness>(ground: H::Ground) {
+    let harness = H::start(ground);
     let watcher = Strings::start(harness.near());
     let far = harness.far();
-    type End = fn(&Strings);
-    type IsRight = fn(&ExitCause) -> bool;
-    let ends: [(End, IsRight); 3] = [
+    let ends: [(End<H::Ground>, IsRight); 3] = [
         (
             |it| {
                 it.act(|_, out| {
@@ -32,7 +33,7 @@ pub fn a_monitor_has_the_cause<H: Harness>() {
         ),
     ];
     for (end, is_right) in ends {
-        let target = Strings::start(far);
+        let target = Strings::start(&far);
         let pid = harness.far_pid(target.pid());
         watcher.done(move |ctx, _| Ok(ctx.monitor(pid, 7)?));
         arrived(&harness);
@@ -41,13 +42,13 @@ pub fn a_monitor_has_the_cause<H: Harness>() {
         assert_eq!((of, tag), (pid, 7));
         assert!(is_right(&cause), "{cause:?}");
     }
-    let target = Strings::start(far);
+    let target = Strings::start(&far);
     let pid = harness.far_pid(target.pid());
     watcher.done(move |ctx, _| Ok(ctx.monitor(pid, 8)?));
     arrived(&harness);
     far.terminate(target.pid()).expect("it lives");
     assert_eq!(watcher.exit(), (pid, 8, ExitCause::Terminated));
-    let target = Strings::start(far);
+    let target = Strings::start(&far);
     let pid = harness.far_pid(target.pid());
     watcher.done(move |ctx, _| Ok(ctx.monitor(pid, 9)?));
     arrived(&harness);
@@ -58,8 +59,8 @@ pub fn a_monitor_has_the_cause<H: Harness>() {
 }
 
 /// An ended process, and a PID without a process.
-pub fn a_monitor_of_what_is_not_there_says_so<H: Harness>() {
-    let harness = H::start();
+pub fn a_monitor_of_what_is_not_there_says_so<H: Harness>(ground: H::Ground) {
+    let harness = H::start(ground);
     let watcher = Strings::start(harness.near());
     let gone = Strings::start(harness.far());
     let pid = harness.far_pid(gone.pid());
@@ -78,8 +79,8 @@ pub fn a_monitor_of_what_is_not_there_says_so<H: Harness>() {
 }
 
 /// A monitor that is taken back before the end is not told.
-pub fn a_monitor_taken_back_is_silent<H: Harness>() {
-    let harness = H::start();
+pub fn a_monitor_taken_back_is_silent<H: Harness>(ground: H::Ground) {
+    let harness = H::start(ground);
     let watcher = Strings::start(harness.near());
     let [first, second] = [(); 2].map(|()| Strings::start(harness.far()));
     let pids = [&first, &second].map(|it| harness.far_pid(it.pid()));
@@ -100,9 +101,9 @@ pub fn a_monitor_taken_back_is_silent<H: Harness>() {
 }
 
 /// Ten thousand monitors of a process that ends, and a hundred thousand in a full run.
-pub fn of_many_monitors_each_is_told_once<H: Harness>() {
-    let many = count(10_000, 100_000);
-    let harness = H::start();
+pub fn of_many_monitors_each_is_told_once<H: Harness>(ground: H::Ground) {
+    let many = ground.count(10_000, 100_000);
+    let harness = H::start(ground);
     let watcher = Strings::start(harness.near());
     let target = Strings::start(harness.far());
     let pid = harness.far_pid(target.pid());
@@ -125,8 +126,8 @@ pub fn of_many_monitors_each_is_told_once<H: Harness>() {
 }
 
 /// A watch that asks for it comes behind all that its process has sent.
-pub fn a_notice_in_order_is_behind_the_messages<H: Harness>() {
-    let harness = H::start();
+pub fn a_notice_in_order_is_behind_the_messages<H: Harness>(ground: H::Ground) {
+    let harness = H::start(ground);
     let watcher = Strings::start(harness.near());
     let target = Strings::start(harness.far());
     let pid = harness.far_pid(target.pid());
@@ -150,8 +151,8 @@ pub fn a_notice_in_order_is_behind_the_messages<H: Harness>() {
 }
 
 /// The end of either ends the other, and a process that traps is told.
-pub fn links_end_both_sides<H: Harness>() {
-    let harness = H::start();
+pub fn links_end_both_sides<H: Harness>(ground: H::Ground) {
+    let harness = H::start(ground);
     for ends_far in [true, false] {
         let near = Strings::start(harness.near());
         let far = Strings::start(harness.far());
@@ -181,8 +182,8 @@ pub fn links_end_both_sides<H: Harness>() {
 }
 
 /// After `unlink` neither end counts for the other.
-pub fn a_link_taken_back_is_over<H: Harness>() {
-    let harness = H::start();
+pub fn a_link_taken_back_is_over<H: Harness>(ground: H::Ground) {
+    let harness = H::start(ground);
     let near = Strings::start(harness.near());
     let far = Strings::start(harness.far());
     let pid = harness.far_pid(far.pid());
@@ -205,14 +206,14 @@ pub(super) fn arrived<H: Harness>(harness: &H) {
     harness.far().terminate(gone.pid()).expect("it lives");
     drop(gone.wait());
     let end = harness.near().end_of(pid).expect("it is asked");
-    eventually("the answer comes", || {
+    harness.ground().eventually("the answer comes", || {
         end.cause() == Some(ExitCause::NotFound)
     });
 }
 
 /// Also of what is gone: it is said, or nothing happens.
-pub fn processes_are_cancelled_and_terminated<H: Harness>() {
-    let harness = H::start();
+pub fn processes_are_cancelled_and_terminated<H: Harness>(ground: H::Ground) {
+    let harness = H::start(ground);
     let (tell, told) = std::sync::mpsc::channel();
     let polite = harness.far().spawn(process_fn(move |_, events, _| {
         for event in events {
@@ -225,9 +226,9 @@ pub fn processes_are_cancelled_and_terminated<H: Harness>() {
     let polite = polite.expect("the process starts");
     let pid = harness.far_pid(polite.pid());
     harness.near().cancel(pid, "enough").expect("it is asked");
-    let reason = told.recv_timeout(PATIENCE).expect("it is told");
+    let reason = ground.next(&told, PATIENCE).expect("it is told");
     assert_eq!(reason, CancelReason::from("enough"));
-    drop(polite.wait());
+    drop(ground.end(polite));
     let far = Strings::start(harness.far());
     let pid = harness.far_pid(far.pid());
     harness.near().terminate(pid).expect("it is asked");
@@ -240,7 +241,7 @@ pub fn processes_are_cancelled_and_terminated<H: Harness>() {
     let end = end.expect("it is asked");
     arrived(&harness);
     harness.far().terminate(far.pid()).expect("it lives");
-    eventually("the end is told", || {
+    ground.eventually("the end is told", || {
         end.cause() == Some(ExitCause::Terminated)
     });
 }

@@ -2,27 +2,27 @@
 
 use super::calls::{Count, address, counter};
 use super::starts::near_node;
-use super::{Harness, PATIENCE, Parcel, Unregistered};
+use super::{Ground, Harness, PATIENCE, Parcel, Side, Unregistered};
 use crate::node::{Cluster, FunctionRefused};
 use ganger_link::Services;
 use ganger_proc_api::{
     Actor, BoxError, CommandError, Completion, Context, ExitCause, NodeName, Reply, SendErrorKind,
     StepOutput, StepResult,
 };
-use ganger_sched::{Call, Scheduler};
+use ganger_sched::Call;
 use std::any::Any;
 use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
 
 /// The near side of a harness. Of a single scheduler: its own functions.
-struct Caller<'a> {
-    near: &'a Scheduler,
+struct Caller<'a, G> {
+    near: Side<G>,
     node: Option<&'a Cluster>,
     far: NodeName,
 }
 
-impl<'a> Caller<'a> {
-    fn of<H: Harness>(harness: &'a H) -> Self {
+impl<'a, G: Ground> Caller<'a, G> {
+    fn of<H: Harness<Ground = G>>(harness: &'a H) -> Self {
         Self {
             near: harness.near(),
             node: near_node(harness),
@@ -33,7 +33,7 @@ impl<'a> Caller<'a> {
     fn call<I: Any + Send, O: Any + Send>(&self, name: &str, input: I) -> Call<O> {
         match self.node {
             Some(node) => node.call_on(self.far, name, input),
-            None => match Services::of(self.near).call(name, input) {
+            None => match Services::of(&self.near).call(name, input) {
                 Ok(call) => call,
                 Err(error) => Call::by(move |_| Err(error.to_string().into())),
             },
@@ -41,7 +41,7 @@ impl<'a> Caller<'a> {
     }
 
     fn ask<I: Any + Send, O: Any + Send>(&self, name: &str, input: I) -> Result<O, CommandError> {
-        self.call(name, input).wait_timeout(PATIENCE)
+        self.near.ground.ask(self.call(name, input))
     }
 }
 
@@ -68,10 +68,10 @@ impl Actor for Asker {
 }
 
 /// By a thread and by a step; behind the messages that the caller has sent before.
-pub fn a_far_function_answers<H: Harness>() {
-    let harness = H::start();
+pub fn a_far_function_answers<H: Harness>(ground: H::Ground) {
+    let harness = H::start(ground);
     let caller = Caller::of(&harness);
-    let functions = Services::of(harness.far());
+    let functions = Services::of(&harness.far());
     let double = |number: u64| Ok(2 * number);
     functions.register("double", double).expect("it is free");
     let parcel = |it: Parcel| {
@@ -92,11 +92,11 @@ pub fn a_far_function_answers<H: Harness>() {
     let (shows, shown) = channel();
     let asker = Asker(Some(caller.call("double", 4_u64)), shows);
     drop(harness.near().spawn(asker).expect("the process starts"));
-    let answer = shown.recv_timeout(PATIENCE).expect("it is told");
+    let answer = ground.next(&shown, PATIENCE).expect("it is told");
     assert_eq!(answer.expect("it answers"), 8);
 
     // In the order of the caller's messages, as far as these are of one process or thread.
-    let (counter, _) = counter(harness.far());
+    let (counter, _) = counter(&harness.far());
     let registered = functions.register_process("sum", &counter, |(): (), it| Count::Get(it));
     registered.expect("it is free");
     let address = address(&harness, &counter);
@@ -110,10 +110,10 @@ pub fn a_far_function_answers<H: Harness>() {
 }
 
 /// An unknown name, other types, an error, a panic, a dropped reply, an input that can't cross.
-pub fn a_far_function_that_does_not_answer_says_why<H: Harness>() {
-    let harness = H::start();
+pub fn a_far_function_that_does_not_answer_says_why<H: Harness>(ground: H::Ground) {
+    let harness = H::start(ground);
     let caller = Caller::of(&harness);
-    let functions = Services::of(harness.far());
+    let functions = Services::of(&harness.far());
     let fails = |_: u64| Err::<u64, BoxError>("no disk".into());
     functions.register("fails", fails).expect("it is free");
     let panics = |_: u64| -> Result<u64, BoxError> { panic!("on purpose") };
@@ -159,18 +159,18 @@ fn text_of(error: &CommandError) -> String {
 }
 
 /// A caller that leaves is seen by the function; of a lost connection both sides are told.
-pub fn a_far_function_sees_that_its_caller_has_left<H: Harness>() {
-    let harness = H::start();
+pub fn a_far_function_sees_that_its_caller_has_left<H: Harness>(ground: H::Ground) {
+    let harness = H::start(ground);
     let caller = Caller::of(&harness);
     let (gives, given) = channel();
     let keep = move |(): ()| {
         let gives = gives.clone();
         Call::by(move |reply: Reply<u64>| Ok(gives.send(reply)?))
     };
-    let functions = Services::of(harness.far());
+    let functions = Services::of(&harness.far());
     functions.register_call("keep", keep).expect("it is free");
     let kept = || -> (Reply<u64>, _) {
-        let reply = given.recv_timeout(PATIENCE).expect("it has come");
+        let reply = ground.next(&given, PATIENCE).expect("it has come");
         let (tell, told) = channel();
         let watch = reply.on_end(move || _ = tell.send(()));
         if watch.is_none() {
@@ -178,14 +178,14 @@ pub fn a_far_function_sees_that_its_caller_has_left<H: Harness>() {
         }
         let is_over = move |reply: Reply<u64>| {
             if watch.is_some() {
-                told.recv_timeout(PATIENCE).expect("it is told");
+                ground.next(&told, PATIENCE).expect("it is told");
             }
             assert!(reply.is_cancelled());
         };
         (reply, is_over)
     };
     let late = caller.call::<(), u64>("keep", ());
-    let late = late.wait_timeout(Duration::from_millis(50));
+    let late = ground.ask_for(late, Duration::from_millis(50));
     assert!(matches!(late, Err(CommandError::Timeout)), "{late:?}");
     let (reply, is_over) = kept();
     is_over(reply);
@@ -198,7 +198,7 @@ pub fn a_far_function_sees_that_its_caller_has_left<H: Harness>() {
     if harness.is_one() || !harness.cut() {
         return;
     }
-    let lost = answer.wait_timeout(PATIENCE);
+    let lost = ground.answer(answer, PATIENCE);
     let is_told = matches!(lost, Err(CommandError::Ended(ExitCause::NoConnection)));
     assert!(is_told, "{lost:?}");
     is_over(reply);

@@ -2,20 +2,19 @@
 
 use super::ends::arrived;
 use super::parts::Strings;
-use super::{Harness, PATIENCE, eventually};
+use super::{Ground, Harness, PATIENCE};
 use crate::node::{Cluster, ClusterNameErrorKind, NameRevoked};
 use ganger_link::{Delivered, Group, GroupNotice, GroupRouting, Groups, Registry as _};
 use ganger_proc_api::{ExitCause, Pid, RegisterNameErrorKind, actor_fn};
-use ganger_sched::{Handle, ProcessHandle, Scheduler};
+use ganger_sched::{Handle, ProcessHandle};
 use std::collections::HashSet;
-use std::sync::Barrier;
 use std::sync::mpsc::{Receiver, channel};
 
 /// The groups of both sides. One scheduler has them without a cluster.
 fn groups<H: Harness>(harness: &H, scope: &str) -> [Groups; 2] {
     match harness.clusters() {
         Some(nodes) => nodes.map(|node| node.groups(scope)),
-        None => [(); 2].map(|()| Groups::of(harness.near(), scope)),
+        None => [(); 2].map(|()| Groups::of(&harness.near(), scope)),
     }
 }
 
@@ -43,37 +42,37 @@ fn sorted(mut pids: Vec<Pid>) -> Vec<Pid> {
     pids
 }
 
-fn have(group: &Group, members: &[Pid]) {
+fn have(ground: impl Ground, group: &Group, members: &[Pid]) {
     let members = sorted(members.to_vec());
-    eventually("the members are known", || {
+    ground.eventually("the members are known", || {
         sorted(group.members()) == members
     });
 }
 
 /// Joins count, a monitor has a snapshot and each later change once, and a member that ends has
 /// left before its end is told.
-pub fn groups_have_the_members_of_all_nodes<H: Harness>() {
-    let harness = H::start();
+pub fn groups_have_the_members_of_all_nodes<H: Harness>(ground: H::Ground) {
+    let harness = H::start(ground);
     let scopes = groups(&harness, "scope");
     let [near, far] = [0, 1].map(|side| scopes[side].group("g"));
-    let (here, _) = listener(harness.near());
-    let (there, _) = listener(harness.far());
+    let (here, _) = listener(&harness.near());
+    let (there, _) = listener(&harness.far());
     near.join(&here).expect("it lives");
     far.join(&there).expect("it lives");
     far.join(&there).expect("it lives");
     let far_pid = harness.far_pid(there.pid());
     let near_pid = harness.near_pid(here.pid());
-    have(&near, &[here.pid(), far_pid, far_pid]);
-    have(&far, &[near_pid, there.pid(), there.pid()]);
+    have(ground, &near, &[here.pid(), far_pid, far_pid]);
+    have(ground, &far, &[near_pid, there.pid(), there.pid()]);
     let others = groups(&harness, "another scope");
     assert!(others.iter().all(|it| it.names().is_empty()));
 
-    let (watching, changes) = watcher(harness.near());
+    let (watching, changes) = watcher(&harness.near());
     let (members, _monitor) = near.monitor(&watching.address().recipient());
     let all = sorted(vec![here.pid(), far_pid, far_pid]);
     assert_eq!(sorted(members), all);
     assert!(far.leave(there.pid()));
-    let next = || changes.recv_timeout(PATIENCE).expect("it is told");
+    let next = || ground.next(&changes, PATIENCE).expect("it is told");
     assert_eq!(next(), (far_pid, false));
     far.join(&there).expect("it lives");
     assert_eq!(next(), (far_pid, true));
@@ -92,31 +91,27 @@ pub fn groups_have_the_members_of_all_nodes<H: Harness>() {
     assert_eq!(witness.exit(), (far_pid, 7, ExitCause::Terminated));
     assert_eq!(near.members(), [here.pid()]);
     assert_eq!([next(), next()], [(far_pid, false); 2]);
-    have(&far, &[near_pid]);
+    have(ground, &far, &[near_pid]);
     near.leave(here.pid());
-    have(&far, &[]);
-    eventually("an empty group is not there", || {
+    have(ground, &far, &[]);
+    ground.eventually("an empty group is not there", || {
         scopes.iter().all(|it| it.names().is_empty())
     });
-    assert!(
-        changes
-            .recv_timeout(PATIENCE)
-            .is_ok_and(|it| it == (here.pid(), false))
-    );
+    assert_eq!(next(), (here.pid(), false));
     assert!(changes.try_recv().is_err(), "each change is told once");
 }
 
 /// Each member gets each message once and in order, whatever its node. A member is picked of the
 /// own node in turn, and by a key alike on all nodes.
-pub fn a_broadcast_reaches_the_members_of_all_nodes<H: Harness>() {
+pub fn a_broadcast_reaches_the_members_of_all_nodes<H: Harness>(ground: H::Ground) {
     const EACH: usize = 5;
     const NUMBERS: u64 = 50;
-    let harness = H::start();
+    let harness = H::start(ground);
     let scopes = groups(&harness, "scope");
     let [near, far] = [0, 1].map(|side| scopes[side].group("g"));
     let mut members = Vec::new();
     for _ in 0..EACH {
-        let (here, there) = (listener(harness.near()), listener(harness.far()));
+        let (here, there) = (listener(&harness.near()), listener(&harness.far()));
         near.join(&here.0).expect("it lives");
         for _ in 0..2 {
             far.join(&there.0).expect("it lives");
@@ -127,7 +122,7 @@ pub fn a_broadcast_reaches_the_members_of_all_nodes<H: Harness>() {
     let text = harness.far().spawn(text).expect("it starts");
     far.join(&text).expect("it lives");
     for group in [&near, &far] {
-        eventually("all members are known", || {
+        ground.eventually("all members are known", || {
             group.members().len() == 3 * EACH + 1
         });
     }
@@ -144,13 +139,13 @@ pub fn a_broadcast_reaches_the_members_of_all_nodes<H: Harness>() {
     }
     for (_, told) in &members {
         for number in 0..NUMBERS {
-            assert_eq!(told.recv_timeout(PATIENCE), Ok(number));
+            assert_eq!(ground.next(told, PATIENCE), Some(number));
         }
     }
     // Behind the broadcasts, on the same way: nothing else has come.
     let end = harness.far_pid(members[1].0.pid());
-    super::send_all(harness.near(), end, [NUMBERS]);
-    assert_eq!(members[1].1.recv_timeout(PATIENCE), Ok(NUMBERS));
+    ground.send_all(&harness.near(), end, [NUMBERS]);
+    assert_eq!(ground.next(&members[1].1, PATIENCE), Some(NUMBERS));
     assert!(members.iter().all(|(_, told)| told.try_recv().is_err()));
 
     if !harness.is_one() {
@@ -166,35 +161,35 @@ pub fn a_broadcast_reaches_the_members_of_all_nodes<H: Harness>() {
         let delivered = near.broadcast_local(&NUMBERS);
         assert_eq!(delivered.taken, EACH);
     }
-    let by_key = |group: &Group, scheduler: &Scheduler, key| {
+    let by_key = |group: &Group, scheduler: &Handle, key| {
         let member = group.pick(GroupRouting::Key(key)).expect("one is there");
         scheduler.absolute(member.pid())
     };
     let mut picked = HashSet::new();
     for key in 0..100 {
-        let member = by_key(&near, harness.near(), key);
-        assert_eq!(member, by_key(&far, harness.far(), key));
+        let member = by_key(&near, &harness.near(), key);
+        assert_eq!(member, by_key(&far, &harness.far(), key));
         picked.insert(member);
     }
     assert!(picked.len() > EACH, "keys lead to members of all nodes");
 }
 
 /// The members of a node whose session has ended leave, and come back with the next session.
-pub fn members_of_a_lost_node_leave<H: Harness>() {
-    let mut harness = H::start();
+pub fn members_of_a_lost_node_leave<H: Harness>(ground: H::Ground) {
+    let mut harness = H::start(ground);
     if harness.is_one() {
         return;
     }
     let near = groups(&harness, "scope")[0].group("g");
-    let (here, _) = listener(harness.near());
+    let (here, _) = listener(&harness.near());
     near.join(&here).expect("it lives");
     let far_member = |harness: &H| {
-        let (there, _) = listener(harness.far());
+        let (there, _) = listener(&harness.far());
         let far = groups(harness, "scope")[1].group("g");
         far.join(&there).expect("it lives");
-        have(&far, &[harness.near_pid(here.pid()), there.pid()]);
+        have(ground, &far, &[harness.near_pid(here.pid()), there.pid()]);
         let pid = harness.far_pid(there.pid());
-        have(&near, &[here.pid(), pid]);
+        have(ground, &near, &[here.pid(), pid]);
         (there, pid)
     };
     let (gone, pid) = far_member(&harness);
@@ -212,7 +207,7 @@ pub fn members_of_a_lost_node_leave<H: Harness>() {
     drop(gone);
     let _there = far_member(&harness);
     if harness.cut() {
-        have(&near, &[here.pid()]);
+        have(ground, &near, &[here.pid()]);
         assert_eq!(near.broadcast(&1_u64).taken, 1);
     }
 }
@@ -237,16 +232,16 @@ fn register(
 
 /// A name is found on all nodes, another process of any node does not get it, and it is free when
 /// its process has ended, before that is told.
-pub fn a_name_of_the_cluster_is_found_everywhere<H: Harness>() {
-    let harness = H::start();
+pub fn a_name_of_the_cluster_is_found_everywhere<H: Harness>(ground: H::Ground) {
+    let harness = H::start(ground);
     let Some([near, far]) = harness.clusters() else {
         return;
     };
-    let (there, here) = (owner(harness.far()), owner(harness.near()));
+    let (there, here) = (owner(&harness.far()), owner(&harness.near()));
     let pid = harness.far_pid(there.0.pid());
     register(far, "cart", &there.0).expect("the name is free");
     register(far, "cart", &there.0).expect("the process has it");
-    eventually("the name is known", || {
+    ground.eventually("the name is known", || {
         harness.near().whereis("cart") == Some(pid)
     });
     assert_eq!(far.names(), [("cart".into(), there.0.pid())]);
@@ -263,7 +258,7 @@ pub fn a_name_of_the_cluster_is_found_everywhere<H: Harness>() {
     let early = scheduler.register_name("kiosk", local.pid());
     early.expect("the name is free");
     register(far, "kiosk", &there.0).expect("no node knows names of another's scheduler");
-    eventually("the name is known", || {
+    ground.eventually("the name is known", || {
         near.names().iter().any(|(name, _)| &**name == "kiosk")
     });
     assert_eq!(scheduler.whereis("kiosk"), Some(local.pid()));
@@ -277,44 +272,39 @@ pub fn a_name_of_the_cluster_is_found_everywhere<H: Harness>() {
     assert_eq!(harness.near().whereis("cart"), None);
     register(near, "cart", &here.0).expect("the name is free");
     let pid = harness.near_pid(here.0.pid());
-    eventually("the name is known", || {
+    ground.eventually("the name is known", || {
         harness.far().whereis("cart") == Some(pid)
     });
     assert_eq!(near.unregister_name("cart"), Some(here.0.pid()));
-    eventually("the name is free", || {
+    ground.eventually("the name is free", || {
         harness.far().whereis("cart").is_none()
     });
     assert!(here.1.try_recv().is_err(), "nothing was lost");
 }
 
 /// Of two processes that get a name at the same time one keeps it, and the other is told.
-pub fn a_name_of_the_cluster_has_one_holder_in_the_end<H: Harness>() {
-    let harness = H::start();
+pub fn a_name_of_the_cluster_has_one_holder_in_the_end<H: Harness>(ground: H::Ground) {
+    let harness = H::start(ground);
     let Some([near, far]) = harness.clusters() else {
         return;
     };
-    let owners = [owner(harness.near()), owner(harness.far())];
+    let owners = [owner(&harness.near()), owner(&harness.far())];
     for round in 0..20 {
         let name = format!("name {round}");
-        let both = Barrier::new(2);
         let take = |node: &Cluster, owner: &ProcessHandle<NameRevoked>| {
-            both.wait();
             register(node, &name, owner).is_ok()
         };
-        let taken = std::thread::scope(|scope| {
-            let [here, there] = owners.each_ref().map(|it| &it.0);
-            let other = scope.spawn(move || take(far, there));
-            [take(near, here), other.join().expect("it registers")]
-        });
+        let [here, there] = owners.each_ref().map(|it| &it.0);
+        let taken = ground.at_once([&|| take(near, here), &|| take(far, there)]);
         assert!(taken.contains(&true));
         let mut holder = None;
-        eventually("both see the same holder", || {
-            let at = |scheduler: &Scheduler| {
+        ground.eventually("both see the same holder", || {
+            let at = |scheduler: &Handle| {
                 let pid = scheduler.whereis(&name);
                 pid.map(|pid| scheduler.absolute(pid))
             };
-            holder = at(harness.near());
-            holder.is_some() && holder == at(harness.far())
+            holder = at(&harness.near());
+            holder.is_some() && holder == at(&harness.far())
         });
         let pids = [
             harness.near().absolute(owners[0].0.pid()),
@@ -325,7 +315,7 @@ pub fn a_name_of_the_cluster_has_one_holder_in_the_end<H: Harness>() {
         assert!(taken[winner]);
         if taken == [true, true] {
             let loser = 1 - winner;
-            let lost = owners[loser].1.recv_timeout(PATIENCE).expect("it is told");
+            let lost = ground.next(&owners[loser].1, PATIENCE).expect("it is told");
             assert_eq!(*lost.name, *name);
             assert_eq!(lost.process, owners[loser].0.pid());
         }

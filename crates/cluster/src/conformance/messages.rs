@@ -1,15 +1,14 @@
 //! Order, and what crosses.
 
 use super::parts::{Seen, Strings};
-use super::{Harness, PATIENCE, Parcel, Unregistered, count, send_all};
+use super::{Ground as _, Harness, Parcel, Unregistered};
 use ganger_proc_api::{EndKind, Envelope, Message, Payload, Payloads, SendErrorKind, process_fn};
-use std::thread;
 
 const MANY: u64 = 20_000;
 
 /// PIDs as sources and as values: each side sees its own without a node, in each call with either.
-pub fn far_pids_have_the_node_and_near_ones_do_not<H: Harness>() {
-    let harness = H::start();
+pub fn far_pids_have_the_node_and_near_ones_do_not<H: Harness>(ground: H::Ground) {
+    let harness = H::start(ground);
     let far = Strings::start(harness.far());
     let near = Strings::start(harness.near());
     let (near_pid, far_pid) = (near.pid(), harness.far_pid(far.pid()));
@@ -35,11 +34,11 @@ pub fn far_pids_have_the_node_and_near_ones_do_not<H: Harness>() {
 }
 
 /// One sender, one receiver, with a small mailbox: a million messages in a full run.
-pub fn messages_of_a_pair_keep_their_order<H: Harness>() {
-    let many = count(MANY, 1_000_000);
-    let harness = H::start();
+pub fn messages_of_a_pair_keep_their_order<H: Harness>(ground: H::Ground) {
+    let many = ground.count(MANY, 1_000_000);
+    let harness = H::start(ground);
     let far = Strings::start(harness.far());
-    send_all(harness.near(), harness.far_pid(far.pid()), 0..many);
+    ground.send_all(&harness.near(), harness.far_pid(far.pid()), 0..many);
     for number in 0..many {
         assert_eq!(far.number(), number);
     }
@@ -47,34 +46,33 @@ pub fn messages_of_a_pair_keep_their_order<H: Harness>() {
 }
 
 /// Eight senders in both directions at once.
-pub fn messages_of_many_pairs_keep_their_order<H: Harness>() {
-    let harness = H::start();
-    thread::scope(|scope| {
-        for pair in 0..8 {
-            let harness = &harness;
-            let (from, to) = match pair % 2 {
-                0 => (harness.near(), Strings::start(harness.far())),
-                _ => (harness.far(), Strings::start(harness.near())),
-            };
-            let pid = match pair % 2 {
-                0 => harness.far_pid(to.pid()),
-                _ => harness.near_pid(to.pid()),
-            };
-            let from = from.downgrade().upgrade().expect("it lives");
-            scope.spawn(move || send_all(&from, pid, 0..MANY / 8));
-            scope.spawn(move || {
-                for number in 0..MANY / 8 {
-                    assert_eq!(to.number(), number);
-                }
-                assert!(to.is_quiet());
-            });
-        }
+pub fn messages_of_many_pairs_keep_their_order<H: Harness>(ground: H::Ground) {
+    let harness = H::start(ground);
+    let many = ground.count(MANY / 8, MANY / 8);
+    let pairs = (0..8).map(|pair| {
+        let (from, to) = match pair % 2 {
+            0 => (harness.near(), Strings::start(harness.far())),
+            _ => (harness.far(), Strings::start(harness.near())),
+        };
+        let pid = match pair % 2 {
+            0 => harness.far_pid(to.pid()),
+            _ => harness.near_pid(to.pid()),
+        };
+        (ground.begin_sends(&from, pid, 0..many), to)
     });
+    let (sends, all): (Vec<_>, Vec<_>) = pairs.unzip();
+    ground.finish(sends);
+    for to in all {
+        for number in 0..many {
+            assert_eq!(to.number(), number);
+        }
+        assert!(to.is_quiet());
+    }
 }
 
 /// Both directions over a carrier that loses, repeats and reorders.
-pub fn nothing_is_lost_or_doubled_by_a_bad_carrier<H: Harness>() {
-    let harness = H::start();
+pub fn nothing_is_lost_or_doubled_by_a_bad_carrier<H: Harness>(ground: H::Ground) {
+    let harness = H::start(ground);
     if !harness.disturb() {
         return;
     }
@@ -85,11 +83,15 @@ fn messages_over<H: Harness>(harness: &H) {
     let far = Strings::start(harness.far());
     let near = Strings::start(harness.near());
     let (far_pid, near_pid) = (harness.far_pid(far.pid()), harness.near_pid(near.pid()));
-    thread::scope(|scope| {
-        scope.spawn(|| send_all(harness.near(), far_pid, 0..MANY / 10));
-        scope.spawn(|| send_all(harness.far(), near_pid, 0..MANY / 10));
-    });
-    for number in 0..MANY / 10 {
+    let (ground, many) = (
+        harness.ground(),
+        harness.ground().count(MANY / 10, MANY / 10),
+    );
+    ground.finish(vec![
+        ground.begin_sends(&harness.near(), far_pid, 0..many),
+        ground.begin_sends(&harness.far(), near_pid, 0..many),
+    ]);
+    for number in 0..many {
         assert_eq!(far.number(), number);
         assert_eq!(near.number(), number);
     }
@@ -97,8 +99,8 @@ fn messages_over<H: Harness>(harness: &H) {
 }
 
 /// Scalars, texts, bytes, and a type with a codec.
-pub fn plain_values_and_registered_types_cross<H: Harness>() {
-    let harness = H::start();
+pub fn plain_values_and_registered_types_cross<H: Harness>(ground: H::Ground) {
+    let harness = H::start(ground);
     let far = Strings::start(harness.far());
     let pid = harness.far_pid(far.pid());
     let parcel = Parcel {
@@ -141,8 +143,8 @@ pub fn plain_values_and_registered_types_cross<H: Harness>() {
 }
 
 /// A type without a codec is refused where it is sent, and the message comes back as it was.
-pub fn what_has_no_codec_comes_back<H: Harness>() {
-    let harness = H::start();
+pub fn what_has_no_codec_comes_back<H: Harness>(ground: H::Ground) {
+    let harness = H::start(ground);
     let far = Strings::start(harness.far());
     let pid = harness.far_pid(far.pid());
     let payloads: Payloads = [Payload::from(1_u64), Payload::any(Unregistered(7))].into();
@@ -165,24 +167,17 @@ pub fn what_has_no_codec_comes_back<H: Harness>() {
         last.downcast::<Unregistered>().expect("it is as it was"),
         Unregistered(7)
     );
-    send_all(harness.near(), pid, [1]);
+    ground.send_all(&harness.near(), pid, [1]);
     assert_eq!(far.number(), 1);
 }
 
 /// Control messages overtake the others in the mailbox, and keep an order of their own.
-pub fn control_overtakes_and_has_its_order<H: Harness>() {
-    let harness = H::start();
+pub fn control_overtakes_and_has_its_order<H: Harness>(ground: H::Ground) {
+    let harness = H::start(ground);
     let far = Strings::start(harness.far());
     let pid = harness.far_pid(far.pid());
-    let (go, gone) = std::sync::mpsc::channel::<()>();
-    let (begin, begun) = std::sync::mpsc::channel();
-    far.act(move |ctx, _| {
-        begin.send(())?;
-        ctx.blocking(|| _ = gone.recv_timeout(PATIENCE));
-        Ok(())
-    });
-    begun.recv_timeout(PATIENCE).expect("the process is busy");
-    send_all(harness.near(), pid, 0..10);
+    far.hold();
+    ground.send_all(&harness.near(), pid, 0..10);
     for number in 0..10_u64 {
         let envelope = Envelope::new(None, pid, "control", number);
         harness.near().send_control(envelope).expect("it is sent");
@@ -190,13 +185,13 @@ pub fn control_overtakes_and_has_its_order<H: Harness>() {
     // Until all have arrived: what comes later does not overtake these.
     let witness = Strings::start(harness.far());
     let witness_pid = harness.far_pid(witness.pid());
-    send_all(harness.near(), witness_pid, [1]);
+    ground.send_all(&harness.near(), witness_pid, [1]);
     let envelope = Envelope::new(None, witness_pid, "control", 2_u64);
     harness.near().send_control(envelope).expect("it is sent");
     for _ in 0..2 {
         drop(witness.next());
     }
-    drop(go);
+    far.go_on();
     let numbers = (0..20).map(|_| match far.next() {
         Seen::Control(message) => (true, message.payloads.into_first().as_u64()),
         Seen::Message(message) => (false, message.payloads.into_first().as_u64()),
@@ -208,15 +203,15 @@ pub fn control_overtakes_and_has_its_order<H: Harness>() {
 }
 
 /// Within a node the sender learns it; to another node the message is on its way.
-pub fn a_message_to_a_process_that_is_gone_is_no_error_of_the_link<H: Harness>() {
-    let harness = H::start();
+pub fn a_message_to_a_process_that_is_gone_is_no_error_of_the_link<H: Harness>(ground: H::Ground) {
+    let harness = H::start(ground);
     let gone = harness.far().spawn(process_fn(|_, _, out| {
         out.done(());
         Ok(())
     }));
     let gone = gone.expect("the process starts");
     let pid = harness.far_pid(gone.pid());
-    assert!(gone.wait().is_done());
+    assert!(ground.end(gone).is_done());
     let sent = harness.near().send(Envelope::new(None, pid, "late", 1_u64));
     if harness.is_one() {
         let kind = sent.expect_err("it has ended").kind;
@@ -228,6 +223,6 @@ pub fn a_message_to_a_process_that_is_gone_is_no_error_of_the_link<H: Harness>()
         sent.expect("it is on its way");
     }
     let far = Strings::start(harness.far());
-    send_all(harness.near(), harness.far_pid(far.pid()), [2]);
+    ground.send_all(&harness.near(), harness.far_pid(far.pid()), [2]);
     assert_eq!(far.number(), 2);
 }

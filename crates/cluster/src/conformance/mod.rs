@@ -5,6 +5,9 @@
 //! fails by a panic. [`cases!`](crate::cases) makes a test of each. A case with a carrier that
 //! loses, or a connection that is cut, is over at once where the harness has none.
 //!
+//! Schedulers run on a [`Ground`]: on threads, or in a simulation, whose machines move while a case
+//! waits. So each wait of a case is a method of its ground.
+//!
 //! `// case: 7` above a test has its numbers in the list of cases, `xtask/conformance.txt`.
 //! `cargo xtask conformance` makes the table of `docs/CLUSTER.md` from both. A case that needs a
 //! hook asks for it in its own body, where the task looks for it.
@@ -15,6 +18,7 @@ mod again;
 mod calls;
 mod ends;
 mod functions;
+mod ground;
 mod groups;
 mod histories;
 mod large;
@@ -37,6 +41,7 @@ pub use again::*;
 pub use calls::*;
 pub use ends::*;
 pub use functions::*;
+pub use ground::*;
 pub use groups::*;
 pub use histories::*;
 pub use large::*;
@@ -57,23 +62,44 @@ pub use twins::Twins;
 use crate::node::{Cluster, Types};
 use ends::arrived;
 use ganger_proc_api::Pid;
-use ganger_sched::{Handle, Scheduler};
+use ganger_sched::{Builder, Handle, Scheduler};
 use std::time::Duration;
 
 /// How long a case waits for something that comes for certain.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Two schedulers whose processes reach each other by their PIDs, or one in both roles.
-pub trait Harness: Sized + Sync {
+pub trait Harness: Sized {
+    /// Where the schedulers run: on threads, or in a simulation.
+    type Ground: Ground;
+
     /// Starts both, as [`scheduler`] sets them up, and connects them. Each registers [`types`], and
     /// offers [`CHILD`] by [`child`].
-    fn start() -> Self;
+    fn start(ground: Self::Ground) -> Self;
+
+    /// Where the schedulers run.
+    fn ground(&self) -> Self::Ground;
+
+    /// Both schedulers, the near first.
+    fn schedulers(&self) -> [&Handle; 2];
 
     /// The scheduler of the senders and the watchers.
-    fn near(&self) -> &Scheduler;
+    fn near(&self) -> Side<Self::Ground> {
+        let [near, _] = self.schedulers();
+        Side {
+            handle: near.clone(),
+            ground: self.ground(),
+        }
+    }
 
     /// The scheduler of the processes that they send to and watch.
-    fn far(&self) -> &Scheduler;
+    fn far(&self) -> Side<Self::Ground> {
+        let [_, far] = self.schedulers();
+        Side {
+            handle: far.clone(),
+            ground: self.ground(),
+        }
+    }
 
     /// Whether both are the same.
     fn is_one(&self) -> bool {
@@ -103,7 +129,7 @@ pub trait Harness: Sized + Sync {
     /// As [`start`](Self::start), with sessions that end after this time, and with the hooks
     /// [`pause_far`](Self::pause_far), [`cut_way`](Self::cut_way) and
     /// [`throttle`](Self::throttle). `None`: the harness can't.
-    fn start_frail(_dead: Duration) -> Option<Self> {
+    fn start_frail(_ground: Self::Ground, _dead: Duration) -> Option<Self> {
         None
     }
 
@@ -154,12 +180,16 @@ pub fn types(types: &mut Types) {
         .add::<Pay>("conformance.pay");
 }
 
-/// The settings of a scheduler in a harness.
-pub fn scheduler(node: &str) -> ganger_sched::Builder {
-    Scheduler::builder()
-        .workers(2)
-        .node(node)
+/// A scheduler of a harness, with its threads.
+pub fn scheduler(node: &str) -> Builder {
+    settings(Scheduler::builder().workers(2).node(node))
+}
+
+/// The settings of each scheduler of a harness.
+pub fn settings(builder: Builder) -> Builder {
+    builder
         .mailbox_limit(100)
+        .allow_interventions()
         .quiet_failures()
 }
 
@@ -167,17 +197,19 @@ pub fn scheduler(node: &str) -> ganger_sched::Builder {
 pub struct One(Scheduler);
 
 impl Harness for One {
-    fn start() -> Self {
+    type Ground = Threads;
+
+    fn start(_: Threads) -> Self {
         let scheduler = scheduler("one").start();
         Self(scheduler.expect("the scheduler starts"))
     }
 
-    fn near(&self) -> &Scheduler {
-        &self.0
+    fn ground(&self) -> Threads {
+        Threads
     }
 
-    fn far(&self) -> &Scheduler {
-        &self.0
+    fn schedulers(&self) -> [&Handle; 2] {
+        [&self.0; 2]
     }
 
     fn is_one(&self) -> bool {
@@ -185,35 +217,13 @@ impl Harness for One {
     }
 }
 
-/// How many of something a case has: less in the gate than in a night, whose environment has
-/// `GANGER_CASES=full`.
-fn count(gate: u64, full: u64) -> u64 {
-    let is_full = std::env::var_os("GANGER_CASES").is_some_and(|it| it == "full");
-    if is_full { full } else { gate }
+/// Waits on the thread for a condition that comes for certain, and that nothing tells.
+fn eventually(what: &str, is_so: impl FnMut() -> bool) {
+    Threads.eventually(what, is_so);
 }
 
-/// Waits for a condition that comes for certain, and that nothing tells.
-fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
-    let (tell, told) = std::sync::mpsc::channel::<()>();
-    let mut left = PATIENCE;
-    let pause = Duration::from_millis(2);
-    while !is_so() {
-        assert!(!left.is_zero(), "{what}");
-        left = left.saturating_sub(pause);
-        let _nothing_is_told = told.recv_timeout(pause);
-    }
-    drop(tell);
-}
-
-/// Sends, and waits for room where there is none.
-fn send_all(from: &Handle, to: Pid, numbers: impl IntoIterator<Item = u64>) {
-    for number in numbers {
-        let envelope = ganger_proc_api::Envelope::new(None, to, "number", number);
-        from.send_blocking(envelope).expect("it is sent");
-    }
-}
-
-/// Makes a test of each case, for a harness.
+/// Makes a test of each case, for a harness. `within` names a function that calls a case with its
+/// ground: [`on_threads`](crate::conformance::on_threads), or a simulation's own.
 ///
 /// ```
 /// mod one_scheduler {
@@ -223,340 +233,354 @@ fn send_all(from: &Handle, to: Pid, numbers: impl IntoIterator<Item = u64>) {
 #[macro_export]
 macro_rules! cases {
     ($harness:ty) => {
+        $crate::cases!(within $crate::conformance::on_threads, $harness);
+    };
+    (within $run:path, $harness:ty) => {
         // pins: B19, B20
         // case: 43
         #[test]
         fn far_pids_have_the_node_and_near_ones_do_not() {
-            $crate::conformance::far_pids_have_the_node_and_near_ones_do_not::<$harness>();
+            $crate::case!($run, $harness, far_pids_have_the_node_and_near_ones_do_not);
         }
         // pins: B13, B19
         // case: 43
         #[test]
         fn each_call_takes_pids_with_and_without_the_node() {
-            $crate::conformance::each_call_takes_pids_with_and_without_the_node::<$harness>();
+            $crate::case!($run, $harness, each_call_takes_pids_with_and_without_the_node);
         }
         // pins: B1, B16
         // case: 1
         #[test]
         fn messages_of_a_pair_keep_their_order() {
-            $crate::conformance::messages_of_a_pair_keep_their_order::<$harness>();
+            $crate::case!($run, $harness, messages_of_a_pair_keep_their_order);
         }
         // case: 2
         #[test]
         fn messages_of_many_pairs_keep_their_order() {
-            $crate::conformance::messages_of_many_pairs_keep_their_order::<$harness>();
+            $crate::case!($run, $harness, messages_of_many_pairs_keep_their_order);
         }
         // pins: B2, B3
         // case: 4, 31
         #[test]
         fn nothing_is_lost_or_doubled_by_a_bad_carrier() {
-            $crate::conformance::nothing_is_lost_or_doubled_by_a_bad_carrier::<$harness>();
+            $crate::case!($run, $harness, nothing_is_lost_or_doubled_by_a_bad_carrier);
         }
         // pins: B21
         #[test]
         fn plain_values_and_registered_types_cross() {
-            $crate::conformance::plain_values_and_registered_types_cross::<$harness>();
+            $crate::case!($run, $harness, plain_values_and_registered_types_cross);
         }
         // pins: B12, B21
         // case: 5
         #[test]
         fn what_has_no_codec_comes_back() {
-            $crate::conformance::what_has_no_codec_comes_back::<$harness>();
+            $crate::case!($run, $harness, what_has_no_codec_comes_back);
         }
         // case: 3
         #[test]
         fn control_overtakes_and_has_its_order() {
-            $crate::conformance::control_overtakes_and_has_its_order::<$harness>();
+            $crate::case!($run, $harness, control_overtakes_and_has_its_order);
         }
         #[test]
         fn a_message_to_a_process_that_is_gone_is_no_error_of_the_link() {
-            $crate::conformance::a_message_to_a_process_that_is_gone_is_no_error_of_the_link::<
+            $crate::case!(
+                $run,
                 $harness,
-            >();
+                a_message_to_a_process_that_is_gone_is_no_error_of_the_link
+            );
         }
         // pins: B23
         // case: 7
         #[test]
         fn a_full_mailbox_stops_no_other_pair() {
-            $crate::conformance::a_full_mailbox_stops_no_other_pair::<$harness>();
+            $crate::case!($run, $harness, a_full_mailbox_stops_no_other_pair);
         }
         // pins: B23
         // case: 8
         #[test]
         fn a_full_mailbox_stops_no_control() {
-            $crate::conformance::a_full_mailbox_stops_no_control::<$harness>();
+            $crate::case!($run, $harness, a_full_mailbox_stops_no_control);
         }
         // pins: B16, B23
         // case: 5, 6, 7
         #[test]
         fn a_sender_waits_for_room_in_order() {
-            $crate::conformance::a_sender_waits_for_room_in_order::<$harness>();
+            $crate::case!($run, $harness, a_sender_waits_for_room_in_order);
         }
         // pins: B16
         // case: 6
         #[test]
         fn a_stop_ends_the_wait_for_room() {
-            $crate::conformance::a_stop_ends_the_wait_for_room::<$harness>();
+            $crate::case!($run, $harness, a_stop_ends_the_wait_for_room);
         }
         // pins: B22
         // case: 9
         #[test]
         fn large_messages_keep_the_order_of_their_sender() {
-            $crate::conformance::large_messages_keep_the_order_of_their_sender::<$harness>();
+            $crate::case!($run, $harness, large_messages_keep_the_order_of_their_sender);
         }
         // pins: B22
         // case: 10
         #[test]
         fn a_session_outlives_large_messages() {
-            $crate::conformance::a_session_outlives_large_messages::<$harness>();
+            $crate::case!($run, $harness, a_session_outlives_large_messages);
         }
         // pins: B13
         // case: 11
         #[test]
         fn a_monitor_has_the_cause() {
-            $crate::conformance::a_monitor_has_the_cause::<$harness>();
+            $crate::case!($run, $harness, a_monitor_has_the_cause);
         }
         // case: 12, 13
         #[test]
         fn a_monitor_of_what_is_not_there_says_so() {
-            $crate::conformance::a_monitor_of_what_is_not_there_says_so::<$harness>();
+            $crate::case!($run, $harness, a_monitor_of_what_is_not_there_says_so);
         }
         // case: 14
         #[test]
         fn a_monitor_taken_back_is_silent() {
-            $crate::conformance::a_monitor_taken_back_is_silent::<$harness>();
+            $crate::case!($run, $harness, a_monitor_taken_back_is_silent);
         }
         // pins: B13
         // case: 14
         #[test]
         fn a_monitor_taken_back_beside_the_end_is_told_at_most_once() {
-            $crate::conformance::a_monitor_taken_back_beside_the_end_is_told_at_most_once::<
-                $harness,
-            >();
+            $crate::case!($run, $harness, a_monitor_taken_back_beside_the_end_is_told_at_most_once);
         }
         // case: 16
         #[test]
         fn of_many_monitors_each_is_told_once() {
-            $crate::conformance::of_many_monitors_each_is_told_once::<$harness>();
+            $crate::case!($run, $harness, of_many_monitors_each_is_told_once);
         }
         // pins: B13, B24
         // case: 15
         #[test]
         fn an_end_beside_the_end_of_the_connection_is_told_once() {
-            $crate::conformance::an_end_beside_the_end_of_the_connection_is_told_once::<$harness>();
+            $crate::case!($run, $harness, an_end_beside_the_end_of_the_connection_is_told_once);
         }
         // case: 18
         #[test]
         fn a_notice_in_order_is_behind_the_messages() {
-            $crate::conformance::a_notice_in_order_is_behind_the_messages::<$harness>();
+            $crate::case!($run, $harness, a_notice_in_order_is_behind_the_messages);
         }
         // pins: B14
         // case: 19
         #[test]
         fn links_end_both_sides() {
-            $crate::conformance::links_end_both_sides::<$harness>();
+            $crate::case!($run, $harness, links_end_both_sides);
         }
         // case: 19
         #[test]
         fn a_link_taken_back_is_over() {
-            $crate::conformance::a_link_taken_back_is_over::<$harness>();
+            $crate::case!($run, $harness, a_link_taken_back_is_over);
         }
         // pins: B14
         // case: 19
         #[test]
         fn links_of_both_sides_at_once_are_one() {
-            $crate::conformance::links_of_both_sides_at_once_are_one::<$harness>();
+            $crate::case!($run, $harness, links_of_both_sides_at_once_are_one);
         }
         // pins: B14
         // case: 19
         #[test]
         fn a_link_taken_back_beside_the_end_is_told_at_most_once() {
-            $crate::conformance::a_link_taken_back_beside_the_end_is_told_at_most_once::<
-                $harness,
-            >();
+            $crate::case!($run, $harness, a_link_taken_back_beside_the_end_is_told_at_most_once);
         }
         // case: 22
         #[test]
         fn processes_are_cancelled_and_terminated() {
-            $crate::conformance::processes_are_cancelled_and_terminated::<$harness>();
+            $crate::case!($run, $harness, processes_are_cancelled_and_terminated);
         }
         // pins: B24
         // case: 17
         #[test]
         fn the_end_of_the_connection_is_told_once() {
-            $crate::conformance::the_end_of_the_connection_is_told_once::<$harness>();
+            $crate::case!($run, $harness, the_end_of_the_connection_is_told_once);
         }
         // pins: B6
         // case: 26, 29
         #[test]
         fn a_short_pause_loses_nothing() {
-            $crate::conformance::a_short_pause_loses_nothing::<$harness>();
+            $crate::case!($run, $harness, a_short_pause_loses_nothing);
         }
         // pins: B5, B24
         // case: 27
         #[test]
         fn a_long_pause_is_told_to_both() {
-            $crate::conformance::a_long_pause_is_told_to_both::<$harness>();
+            $crate::case!($run, $harness, a_long_pause_is_told_to_both);
         }
         // pins: B3, B24
         // case: 28
         #[test]
         fn a_cut_of_one_way_is_told_to_both() {
-            $crate::conformance::a_cut_of_one_way_is_told_to_both::<$harness>();
+            $crate::case!($run, $harness, a_cut_of_one_way_is_told_to_both);
         }
         // pins: B15
         // case: 25
         #[test]
         fn a_stale_pid_is_not_found() {
-            $crate::conformance::a_stale_pid_is_not_found::<$harness>();
+            $crate::case!($run, $harness, a_stale_pid_is_not_found);
         }
         // pins: B25
         // case: 39
         #[test]
         fn a_stop_carries_the_last_messages() {
-            $crate::conformance::a_stop_carries_the_last_messages::<$harness>();
+            $crate::case!($run, $harness, a_stop_carries_the_last_messages);
         }
         // pins: B25
         // case: 39
         #[test]
         fn a_stop_ends_in_time_though_the_peer_takes_nothing() {
-            $crate::conformance::a_stop_ends_in_time_though_the_peer_takes_nothing::<$harness>();
+            $crate::case!($run, $harness, a_stop_ends_in_time_though_the_peer_takes_nothing);
         }
         // pins: B13, B18
         // case: 40
         #[test]
         fn nothing_is_left_in_the_tables() {
-            $crate::conformance::nothing_is_left_in_the_tables::<$harness>();
+            $crate::case!($run, $harness, nothing_is_left_in_the_tables);
         }
         // pins: B13
         // case: 40
         #[test]
         fn monitors_end_with_their_watchers() {
-            $crate::conformance::monitors_end_with_their_watchers::<$harness>();
+            $crate::case!($run, $harness, monitors_end_with_their_watchers);
         }
         // pins: B18
         // case: 23, 41
         #[test]
         fn a_question_has_its_answer() {
-            $crate::conformance::a_question_has_its_answer::<$harness>();
+            $crate::case!($run, $harness, a_question_has_its_answer);
         }
         // pins: B18
         // case: 23, 42
         #[test]
         fn a_question_without_an_answer_has_the_cause() {
-            $crate::conformance::a_question_without_an_answer_has_the_cause::<$harness>();
+            $crate::case!($run, $harness, a_question_without_an_answer_has_the_cause);
         }
         // pins: B18
         // case: 23, 42
         #[test]
         fn a_question_taken_back_is_seen() {
-            $crate::conformance::a_question_taken_back_is_seen::<$harness>();
+            $crate::case!($run, $harness, a_question_taken_back_is_seen);
         }
         // pins: B18
         // case: 23
         #[test]
         fn a_late_answer_is_nobodys() {
-            $crate::conformance::a_late_answer_is_nobodys::<$harness>();
+            $crate::case!($run, $harness, a_late_answer_is_nobodys);
         }
         // pins: B18, B24
         // case: 23, 42
         #[test]
         fn a_question_over_a_lost_connection_says_so() {
-            $crate::conformance::a_question_over_a_lost_connection_says_so::<$harness>();
+            $crate::case!($run, $harness, a_question_over_a_lost_connection_says_so);
         }
         // pins: C6, C7
         // case: 44
         #[test]
         fn a_question_asked_twice_is_done_once() {
-            $crate::conformance::a_question_asked_twice_is_done_once::<$harness>();
+            $crate::case!($run, $harness, a_question_asked_twice_is_done_once);
         }
         // pins: B17, B19
         // case: 41
         #[test]
         fn references_cross_inside_of_messages() {
-            $crate::conformance::references_cross_inside_of_messages::<$harness>();
+            $crate::case!($run, $harness, references_cross_inside_of_messages);
         }
         // pins: B30
         // case: 45
         #[test]
         fn a_far_function_answers() {
-            $crate::conformance::a_far_function_answers::<$harness>();
+            $crate::case!($run, $harness, a_far_function_answers);
         }
         // pins: B30
         // case: 45
         #[test]
         fn a_far_function_that_does_not_answer_says_why() {
-            $crate::conformance::a_far_function_that_does_not_answer_says_why::<$harness>();
+            $crate::case!($run, $harness, a_far_function_that_does_not_answer_says_why);
         }
         // pins: B30
         // case: 45
         #[test]
         fn a_far_function_sees_that_its_caller_has_left() {
-            $crate::conformance::a_far_function_sees_that_its_caller_has_left::<$harness>();
+            $crate::case!($run, $harness, a_far_function_sees_that_its_caller_has_left);
         }
         // pins: B26
         // case: 20
         #[test]
         fn a_process_started_elsewhere_is_monitored_from_its_first_moment() {
-            $crate::conformance::a_process_started_elsewhere_is_monitored_from_its_first_moment::<
+            $crate::case!(
+                $run,
                 $harness,
-            >();
+                a_process_started_elsewhere_is_monitored_from_its_first_moment
+            );
         }
         // pins: B26
         // case: 21
         #[test]
         fn a_start_elsewhere_that_fails_says_why() {
-            $crate::conformance::a_start_elsewhere_that_fails_says_why::<$harness>();
+            $crate::case!($run, $harness, a_start_elsewhere_that_fails_says_why);
         }
         // pins: B29
         // case: 20
         #[test]
         fn a_process_started_elsewhere_is_linked_from_its_first_moment() {
-            $crate::conformance::a_process_started_elsewhere_is_linked_from_its_first_moment::<
+            $crate::case!(
+                $run,
                 $harness,
-            >();
+                a_process_started_elsewhere_is_linked_from_its_first_moment
+            );
         }
         // pins: B29
         // case: 20
         #[test]
         fn a_linked_process_ends_with_an_asker_that_ends_early() {
-            $crate::conformance::a_linked_process_ends_with_an_asker_that_ends_early::<$harness>();
+            $crate::case!($run, $harness, a_linked_process_ends_with_an_asker_that_ends_early);
         }
         // pins: B29
         // case: 21
         #[test]
         fn a_link_of_a_start_elsewhere_ends_with_the_connection() {
-            $crate::conformance::a_link_of_a_start_elsewhere_ends_with_the_connection::<$harness>();
+            $crate::case!($run, $harness, a_link_of_a_start_elsewhere_ends_with_the_connection);
         }
         // pins: B36
         // case: 38
         #[test]
         fn groups_have_the_members_of_all_nodes() {
-            $crate::conformance::groups_have_the_members_of_all_nodes::<$harness>();
+            $crate::case!($run, $harness, groups_have_the_members_of_all_nodes);
         }
         // pins: B37
         // case: 38
         #[test]
         fn a_broadcast_reaches_the_members_of_all_nodes() {
-            $crate::conformance::a_broadcast_reaches_the_members_of_all_nodes::<$harness>();
+            $crate::case!($run, $harness, a_broadcast_reaches_the_members_of_all_nodes);
         }
         // pins: B36
         // case: 38
         #[test]
         fn members_of_a_lost_node_leave() {
-            $crate::conformance::members_of_a_lost_node_leave::<$harness>();
+            $crate::case!($run, $harness, members_of_a_lost_node_leave);
         }
         // pins: B38
         // case: 36
         #[test]
         fn a_name_of_the_cluster_is_found_everywhere() {
-            $crate::conformance::a_name_of_the_cluster_is_found_everywhere::<$harness>();
+            $crate::case!($run, $harness, a_name_of_the_cluster_is_found_everywhere);
         }
         // pins: B38
         // case: 36
         #[test]
         fn a_name_of_the_cluster_has_one_holder_in_the_end() {
-            $crate::conformance::a_name_of_the_cluster_has_one_holder_in_the_end::<$harness>();
+            $crate::case!($run, $harness, a_name_of_the_cluster_has_one_holder_in_the_end);
         }
+    };
+}
+
+/// Calls a case, for a harness.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! case {
+    ($run:path, $harness:ty, $case:ident) => {
+        $run(|ground| $crate::conformance::$case::<$harness>(ground))
     };
 }

@@ -1,12 +1,12 @@
 //! The processes of the cases.
 
-use super::PATIENCE;
+use super::{Ground, PATIENCE, Side};
 use ganger_proc_api::{
     Context, Event, Events, ExitCause, Message, Payloads, Pid, Process, StepOutput, StepResult, Tag,
 };
-use ganger_sched::{Handle, ProcessHandle};
-use ganger_sync::sync::{Mutex, lock};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use ganger_sched::{ProcessHandle, Suspended};
+use std::borrow::Borrow;
+use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 use std::time::Duration;
 
 /// Something that a process has been shown.
@@ -62,19 +62,31 @@ fn act(payloads: Payloads) -> Result<Act, Payloads> {
 }
 
 /// A puppet, and what it has seen.
-pub(super) struct Strings {
+pub(super) struct Strings<G> {
     pub(super) handle: ProcessHandle,
-    /// Behind a lock, since two threads may have a puppet act.
-    seen: Mutex<Receiver<Seen>>,
+    seen: Receiver<Seen>,
+    side: Side<G>,
 }
 
-impl Strings {
-    pub(super) fn start(scheduler: &Handle) -> Self {
+/// An act that a puppet has begun.
+#[must_use = "the act is awaited"]
+pub(super) struct Begun<G>(Receiver<()>, G);
+
+impl<G: Ground> Begun<G> {
+    /// Waits until the puppet has done it.
+    pub(super) fn wait(self) {
+        let told = self.1.next(&self.0, PATIENCE);
+        told.expect("the process has its turn");
+    }
+}
+
+impl<G: Ground> Strings<G> {
+    pub(super) fn start(scheduler: impl Borrow<Side<G>>) -> Self {
+        let side = scheduler.borrow().clone();
         let (sees, seen) = channel();
-        let handle = scheduler.spawn(Puppet { sees });
+        let handle = side.spawn(Puppet { sees });
         let handle = handle.expect("the process starts");
-        let seen = Mutex::new(seen);
-        Self { handle, seen }
+        Self { handle, seen, side }
     }
 
     pub(super) fn pid(&self) -> Pid {
@@ -91,26 +103,46 @@ impl Strings {
         self.handle.send(message).expect("the process lives");
     }
 
-    /// Has the process do something, and waits until it has.
-    pub(super) fn done(
+    /// Has the process do something, beside what the case does next.
+    pub(super) fn begin(
         &self,
         act: impl FnOnce(&Context, &mut StepOutput) -> StepResult + Send + 'static,
-    ) {
+    ) -> Begun<G> {
         let (tell, told) = channel();
         self.act(move |ctx, out| {
             let result = act(ctx, out);
             let _gone = tell.send(());
             result
         });
-        told.recv_timeout(PATIENCE)
-            .expect("the process has its turn");
+        Begun(told, self.side.ground)
     }
 
-    /// The next thing that the process has seen.
+    /// Has the process do something, and waits until it has.
+    pub(super) fn done(
+        &self,
+        act: impl FnOnce(&Context, &mut StepOutput) -> StepResult + Send + 'static,
+    ) {
+        self.begin(act).wait();
+    }
+
+    /// Has the process take nothing until [`go_on`](Self::go_on).
+    pub(super) fn hold(&self) {
+        self.side.ground.eventually("the process stands", || {
+            let stands = self.side.suspend(self.pid());
+            stands.expect("the process lives") == Suspended::Stands
+        });
+    }
+
+    /// Has the process take what waits.
+    pub(super) fn go_on(&self) {
+        let stood = self.side.resume(self.pid());
+        assert!(stood.expect("the process lives"));
+    }
+
+    /// The next event that the process has seen.
     pub(super) fn next(&self) -> Seen {
-        lock(&self.seen)
-            .recv_timeout(PATIENCE)
-            .expect("something is seen")
+        let next = self.side.ground.next(&self.seen, PATIENCE);
+        next.expect("something is seen")
     }
 
     pub(super) fn message(&self) -> Message {
@@ -127,7 +159,7 @@ impl Strings {
 
     /// The next number, unless nothing is seen for this time.
     pub(super) fn number_within(&self, time: Duration) -> Option<u64> {
-        let seen = lock(&self.seen).recv_timeout(time).ok()?;
+        let seen = self.side.ground.next(&self.seen, time)?;
         match seen {
             Seen::Message(message) => message.payloads.into_first().as_u64(),
             other => panic!("{other:?} is no message"),
@@ -140,7 +172,7 @@ impl Strings {
             Seen::Exit(pid, tag, cause) => (pid, tag, cause),
             other => panic!("{other:?} is no notice"),
         };
-        lock(&self.seen).try_iter().map(notice).collect()
+        self.seen.try_iter().map(notice).collect()
     }
 
     pub(super) fn exit(&self) -> (Pid, Tag, ExitCause) {
@@ -152,13 +184,11 @@ impl Strings {
 
     /// Whether nothing has been seen beside.
     pub(super) fn is_quiet(&self) -> bool {
-        let next = lock(&self.seen).recv_timeout(Duration::ZERO);
-        matches!(next, Err(RecvTimeoutError::Timeout))
+        matches!(self.seen.try_recv(), Err(TryRecvError::Empty))
     }
 
     /// The end of the process.
     pub(super) fn wait(self) -> ganger_proc_api::ExitReason {
-        let ended = self.handle.wait_timeout(PATIENCE);
-        ended.expect("the process ends")
+        self.side.ground.end(self.handle)
     }
 }

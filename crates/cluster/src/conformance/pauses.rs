@@ -2,28 +2,24 @@
 
 use super::ends::arrived;
 use super::parts::Strings;
-use super::{Harness, PATIENCE, count, eventually};
+use super::{Ground, Harness, is_full};
 use ganger_link::Registry as _;
 use ganger_proc_api::{Envelope, ExitCause, SendErrorKind};
-use std::sync::mpsc::channel;
 use std::time::Duration;
 
 /// When sessions end: 2 s, and 7 s in a full run. A busy machine pauses a node for a while.
 fn dead() -> Duration {
-    Duration::from_millis(count(2_000, 7_000))
+    millis(2_000, 7_000)
 }
 
-/// Waits while nothing happens for certain.
-fn rest(time: Duration) {
-    let (_tell, told) = channel::<()>();
-    let _nothing_is_told = told.recv_timeout(time);
+fn millis(gate: u64, full: u64) -> Duration {
+    Duration::from_millis(if is_full() { full } else { gate })
 }
 
 /// A third of the time after which a session ends; 5 s of 7 in a full run. All that is accepted
 /// meanwhile arrives in order.
-pub fn a_short_pause_loses_nothing<H: Harness>() {
-    const MANY: u64 = 20_000;
-    let Some(harness) = H::start_frail(dead()) else {
+pub fn a_short_pause_loses_nothing<H: Harness>(ground: H::Ground) {
+    let Some(harness) = H::start_frail(ground, dead()) else {
         return;
     };
     let near = Strings::start(harness.near());
@@ -34,7 +30,7 @@ pub fn a_short_pause_loses_nothing<H: Harness>() {
     arrived(&harness);
     harness.pause_far(true);
     let mut sent = 0;
-    for number in 0..MANY {
+    for number in 0..ground.count(20_000, 20_000) {
         let envelope = Envelope::new(None, far_pid, "number", number);
         match harness.near().send(envelope) {
             Ok(()) => sent = number + 1,
@@ -44,7 +40,7 @@ pub fn a_short_pause_loses_nothing<H: Harness>() {
             }
         }
     }
-    rest(Duration::from_millis(count(700, 5_000)));
+    ground.rest(millis(700, 5_000));
     harness.pause_far(false);
     for number in 0..sent {
         assert_eq!(far.number(), number);
@@ -55,20 +51,20 @@ pub fn a_short_pause_loses_nothing<H: Harness>() {
 
 /// Twice the time after which a session ends; 15 s of 7 in a full run. Both sides are told once,
 /// processes live on, and the next session carries messages.
-pub fn a_long_pause_is_told_to_both<H: Harness>() {
-    let Some(harness) = H::start_frail(dead()) else {
+pub fn a_long_pause_is_told_to_both<H: Harness>(ground: H::Ground) {
+    let Some(harness) = H::start_frail(ground, dead()) else {
         return;
     };
     told_to_both(&harness, || {
         harness.pause_far(true);
-        rest(Duration::from_millis(count(4_000, 15_000)));
+        ground.rest(millis(4_000, 15_000));
         harness.pause_far(false);
     });
 }
 
 /// Frames of the near node vanish, while the far node is heard.
-pub fn a_cut_of_one_way_is_told_to_both<H: Harness>() {
-    let Some(harness) = H::start_frail(dead()) else {
+pub fn a_cut_of_one_way_is_told_to_both<H: Harness>(ground: H::Ground) {
+    let Some(harness) = H::start_frail(ground, dead()) else {
         return;
     };
     told_to_both(&harness, || {
@@ -76,7 +72,7 @@ pub fn a_cut_of_one_way_is_told_to_both<H: Harness>() {
         // Without messages the near node alone could go on.
         let end = harness.near().end_of(harness.far_pid(fresh(&harness)));
         let end = end.expect("it is asked");
-        eventually("the near side learns it", || {
+        ground.eventually("the near side learns it", || {
             end.cause() == Some(ExitCause::NoConnection)
         });
         harness.cut_way(false);
@@ -121,6 +117,6 @@ fn told_to_both<H: Harness>(harness: &H, separate: impl FnOnce()) {
     arrived(harness);
     harness.far().terminate(far.pid()).expect("it lives");
     assert_eq!(near.exit(), (far_pid, 3, ExitCause::Terminated));
-    let ended = far.handle.wait_timeout(PATIENCE);
-    assert!(ended.is_ok() && near.is_quiet());
+    drop(far.wait());
+    assert!(near.is_quiet());
 }

@@ -1,17 +1,17 @@
 //! The forms of a PID.
 
 use super::parts::{Seen, Strings};
-use super::{Harness, eventually};
+use super::{Ground, Harness, Side};
 use ganger_link::{Lane, LinkContext as _, Registry as _};
 use ganger_proc_api::{Envelope, ExitCause, Pid};
-use ganger_sched::Scheduler;
 
 /// A PID with its node, and without where the process is at home: each call takes either, and one
 /// undoes what the other did.
-pub fn each_call_takes_pids_with_and_without_the_node<H: Harness>() {
-    let harness = H::start();
+pub fn each_call_takes_pids_with_and_without_the_node<H: Harness>(ground: H::Ground) {
+    let harness = H::start(ground);
     let (near, far) = (harness.near(), harness.far());
-    for (caller, home) in [(near, near), (near, far), (far, near), (far, far)] {
+    let all = [&near, &far].map(|caller| [(caller, &near), (caller, &far)]);
+    for (caller, home) in all.into_iter().flatten() {
         let forms = |pid: Pid| {
             let whole = home.absolute(pid);
             assert!(whole.node().is_some());
@@ -26,7 +26,7 @@ pub fn each_call_takes_pids_with_and_without_the_node<H: Harness>() {
 }
 
 /// Every call with the first form, and its opposite with the second.
-fn each_call(caller: &Scheduler, home: &Scheduler, forms: impl Fn(Pid) -> [Pid; 2]) {
+fn each_call<G: Ground>(caller: &Side<G>, home: &Side<G>, forms: impl Fn(Pid) -> [Pid; 2]) {
     let puppet = Strings::start(caller);
     let target = Strings::start(home);
     let [pid, other] = forms(target.pid());
@@ -63,7 +63,8 @@ fn each_call(caller: &Scheduler, home: &Scheduler, forms: impl Fn(Pid) -> [Pid; 
         notices,
         [2, 3, 42].map(|tag| (canonical, tag, cause.clone()))
     );
-    eventually("the end is told", || end.cause() == Some(cause.clone()));
+    let ground = caller.ground;
+    ground.eventually("the end is told", || end.cause() == Some(cause.clone()));
     drop(target.wait());
     let target = Strings::start(home);
     let [pid, other] = forms(target.pid());

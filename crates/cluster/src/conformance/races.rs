@@ -1,40 +1,29 @@
 //! Ends beside requests: a single notice, in either order.
 
 use super::ends::arrived;
-use super::parts::Strings;
-use super::{Harness, PATIENCE, eventually};
+use super::parts::{Begun, Strings};
+use super::{Ground, Harness};
 use ganger_link::LinkContext as _;
 use ganger_proc_api::ExitCause;
-use std::thread;
 
 const ROUNDS: u64 = 60;
 
-/// The order of two calls in a round: the end first, the other call first, or both at once.
-fn order(round: u64) -> [bool; 2] {
-    match round % 3 {
-        0 => [true, false],
-        1 => [false, true],
-        _ => [true, true],
-    }
-}
-
 /// A process ends while its monitor is taken back.
-pub fn a_monitor_taken_back_beside_the_end_is_told_at_most_once<H: Harness>() {
-    let harness = H::start();
+pub fn a_monitor_taken_back_beside_the_end_is_told_at_most_once<H: Harness>(ground: H::Ground) {
+    let harness = H::start(ground);
     let watcher = Strings::start(harness.near());
     for round in 0..ROUNDS {
         let target = Strings::start(harness.far());
         let pid = harness.far_pid(target.pid());
         watcher.done(move |ctx, _| Ok(ctx.monitor(pid, round)?));
         arrived(&harness);
-        let end = || end(&harness, &target);
         let take_back = || {
-            watcher.done(move |ctx, _| {
+            watcher.begin(move |ctx, _| {
                 ctx.demonitor(pid, round);
                 Ok(())
-            });
+            })
         };
-        beside(&harness, order(round), end, take_back);
+        beside(&harness, round, &target, take_back);
         drop(target.wait());
         arrived(&harness);
         // The watcher has shown all notices by now.
@@ -52,40 +41,52 @@ pub fn a_monitor_taken_back_beside_the_end_is_told_at_most_once<H: Harness>() {
     }
 }
 
-/// Ends a process. All are told behind it: what the far node sends from now on comes behind the
-/// notices.
-fn end<H: Harness>(harness: &H, target: &Strings) {
-    harness.far().terminate(target.pid()).expect("it lives");
-    eventually("the process ends", || target.handle.is_finished());
-}
-
-/// Has the end, and the other call, come in this order.
+/// Ends the process, and begins the other act: the end first, the act first, or both at once.
+///
+/// All are told behind the end: what the far node sends from now on comes behind the notices.
 fn beside<H: Harness>(
     harness: &H,
-    [end_early, other_early]: [bool; 2],
-    end: impl Fn() + Sync,
-    other: impl Fn() + Sync,
+    round: u64,
+    target: &Strings<H::Ground>,
+    other: impl Fn() -> Begun<H::Ground>,
 ) {
-    if end_early && other_early {
-        thread::scope(|scope| {
-            scope.spawn(&end);
-            other();
-        });
-        return;
-    }
-    let (first, second): (&dyn Fn(), &dyn Fn()) = match end_early {
-        true => (&end, &other),
-        false => (&other, &end),
+    let end = || harness.far().terminate(target.pid()).expect("it lives");
+    let ended = || {
+        let has_ended = || target.handle.is_finished();
+        harness.ground().eventually("the process ends", has_ended);
     };
-    first();
-    arrived(harness);
-    second();
+    match round % 6 {
+        0 | 3 => {
+            end();
+            ended();
+            arrived(harness);
+            other().wait();
+        }
+        1 | 4 => {
+            other().wait();
+            arrived(harness);
+            end();
+            ended();
+        }
+        2 => {
+            end();
+            let begun = other();
+            ended();
+            begun.wait();
+        }
+        _ => {
+            let begun = other();
+            end();
+            begun.wait();
+            ended();
+        }
+    }
 }
 
 /// Processes end while the connection is lost.
-pub fn an_end_beside_the_end_of_the_connection_is_told_once<H: Harness>() {
+pub fn an_end_beside_the_end_of_the_connection_is_told_once<H: Harness>(ground: H::Ground) {
     const MANY: usize = 300;
-    let harness = H::start();
+    let harness = H::start(ground);
     if harness.is_one() {
         return;
     }
@@ -100,15 +101,14 @@ pub fn an_end_beside_the_end_of_the_connection_is_told_once<H: Harness>() {
         Ok(())
     });
     arrived(&harness);
-    let is_cut = thread::scope(|scope| {
-        scope.spawn(|| {
-            for target in &targets {
-                harness.far().terminate(target.pid()).expect("it lives");
-                thread::yield_now();
-            }
-        });
-        harness.cut()
-    });
+    let mut is_cut = false;
+    for (number, target) in targets.iter().enumerate() {
+        if number == MANY / 4 {
+            is_cut = harness.cut();
+        }
+        harness.far().terminate(target.pid()).expect("it lives");
+        ground.breathe();
+    }
     let mut told = [false; MANY];
     for _ in 0..MANY {
         let (pid, tag, cause) = watcher.exit();
@@ -125,16 +125,16 @@ pub fn an_end_beside_the_end_of_the_connection_is_told_once<H: Harness>() {
 }
 
 /// Two processes ask for a link to each other at the same time, and one takes it back, or ends.
-pub fn links_of_both_sides_at_once_are_one<H: Harness>() {
-    let harness = H::start();
+pub fn links_of_both_sides_at_once_are_one<H: Harness>(ground: H::Ground) {
+    let harness = H::start(ground);
     for round in 0..ROUNDS / 2 {
         let near = Strings::start(harness.near());
         let far = Strings::start(harness.far());
         let (near_pid, far_pid) = (harness.near_pid(near.pid()), harness.far_pid(far.pid()));
-        thread::scope(|scope| {
-            scope.spawn(|| near.done(move |ctx, _| Ok(ctx.link(far_pid)?)));
-            far.done(move |ctx, _| Ok(ctx.link(near_pid)?));
-        });
+        let here = near.begin(move |ctx, _| Ok(ctx.link(far_pid)?));
+        let there = far.begin(move |ctx, _| Ok(ctx.link(near_pid)?));
+        here.wait();
+        there.wait();
         arrived(&harness);
         if round % 2 == 0 {
             near.done(move |ctx, _| Ok(ctx.unlink(far_pid)?));
@@ -154,8 +154,8 @@ pub fn links_of_both_sides_at_once_are_one<H: Harness>() {
 }
 
 /// A link is taken back while the other process ends. The next link of the process is not touched.
-pub fn a_link_taken_back_beside_the_end_is_told_at_most_once<H: Harness>() {
-    let harness = H::start();
+pub fn a_link_taken_back_beside_the_end_is_told_at_most_once<H: Harness>(ground: H::Ground) {
+    let harness = H::start(ground);
     let near = Strings::start(harness.near());
     let friend = Strings::start(harness.far());
     let friend_pid = harness.far_pid(friend.pid());
@@ -168,9 +168,8 @@ pub fn a_link_taken_back_beside_the_end_is_told_at_most_once<H: Harness>() {
         let pid = harness.far_pid(far.pid());
         near.done(move |ctx, _| Ok(ctx.link(pid)?));
         arrived(&harness);
-        let end = || end(&harness, &far);
-        let take_back = || near.done(move |ctx, _| Ok(ctx.unlink(pid)?));
-        beside(&harness, order(round), end, take_back);
+        let take_back = || near.begin(move |ctx, _| Ok(ctx.unlink(pid)?));
+        beside(&harness, round, &far, take_back);
         drop(far.wait());
         arrived(&harness);
         near.done(|_, _| Ok(()));
@@ -187,6 +186,6 @@ pub fn a_link_taken_back_beside_the_end_is_told_at_most_once<H: Harness>() {
     }
     harness.far().terminate(friend.pid()).expect("it lives");
     assert_eq!(near.exit(), (friend_pid, 42, ExitCause::Terminated));
-    let ended = friend.handle.wait_timeout(PATIENCE);
-    assert!(ended.is_ok() && near.is_quiet());
+    drop(friend.wait());
+    assert!(near.is_quiet());
 }

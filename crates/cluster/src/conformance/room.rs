@@ -1,33 +1,30 @@
 //! Full mailboxes and full queues.
 
 use super::parts::{Seen, Strings};
-use super::{Harness, PATIENCE, eventually, send_all};
+use super::{Ground as _, Harness, PATIENCE};
 use ganger_proc_api::{Envelope, ExitCause, Pid, SendErrorKind};
 use std::sync::mpsc::channel;
 use std::thread;
 use std::time::Duration;
 
 /// A process that takes nothing for a while, with more messages than its mailbox holds.
-pub fn a_full_mailbox_stops_no_other_pair<H: Harness>() {
-    let harness = H::start();
+pub fn a_full_mailbox_stops_no_other_pair<H: Harness>(ground: H::Ground) {
+    let harness = H::start(ground);
     if harness.is_one() {
         return;
     }
+    let many = ground.count(1_000, 1_000);
     let slow = Strings::start(harness.far());
-    let (go, gone) = channel::<()>();
-    slow.act(move |ctx, _| {
-        ctx.blocking(|| _ = gone.recv_timeout(PATIENCE));
-        Ok(())
-    });
+    slow.hold();
     let slow_pid = harness.far_pid(slow.pid());
-    send_all(harness.near(), slow_pid, 0..1_000);
+    ground.send_all(&harness.near(), slow_pid, 0..many);
     let quick = Strings::start(harness.far());
-    send_all(harness.near(), harness.far_pid(quick.pid()), 0..1_000);
-    for number in 0..1_000 {
+    ground.send_all(&harness.near(), harness.far_pid(quick.pid()), 0..many);
+    for number in 0..many {
         assert_eq!(quick.number(), number);
     }
-    drop(go);
-    for number in 0..1_000 {
+    slow.go_on();
+    for number in 0..many {
         assert_eq!(slow.number(), number);
     }
 }
@@ -37,6 +34,7 @@ pub fn a_full_mailbox_stops_no_other_pair<H: Harness>() {
 fn fill<H: Harness>(harness: &H, pid: Pid) -> (usize, usize) {
     let content = vec![7_u8; 10_000];
     for accepted in 0..10_000 {
+        harness.ground().breathe();
         let envelope = Envelope::new(None, pid, "bytes", content.clone());
         if let Err(refused) = harness.near().send(envelope) {
             assert_eq!(refused.kind, SendErrorKind::Full);
@@ -47,17 +45,13 @@ fn fill<H: Harness>(harness: &H, pid: Pid) -> (usize, usize) {
 }
 
 /// A process that takes nothing has no credit left: data waits, control and requests go on.
-pub fn a_full_mailbox_stops_no_control<H: Harness>() {
-    let harness = H::start();
+pub fn a_full_mailbox_stops_no_control<H: Harness>(ground: H::Ground) {
+    let harness = H::start(ground);
     if harness.is_one() {
         return;
     }
     let slow = Strings::start(harness.far());
-    let (go, gone) = channel::<()>();
-    slow.act(move |ctx, _| {
-        ctx.blocking(|| _ = gone.recv_timeout(PATIENCE));
-        Ok(())
-    });
+    slow.hold();
     let (accepted, length) = fill(&harness, harness.far_pid(slow.pid()));
     let quick = Strings::start(harness.far());
     let pid = harness.far_pid(quick.pid());
@@ -68,7 +62,7 @@ pub fn a_full_mailbox_stops_no_control<H: Harness>() {
     assert!(matches!(quick.next(), Seen::Control(_)));
     harness.far().terminate(quick.pid()).expect("it lives");
     assert_eq!(watcher.exit(), (pid, 7, ExitCause::Terminated));
-    drop(go);
+    slow.go_on();
     for _ in 0..accepted {
         let bytes = slow.message().payloads.into_first();
         assert_eq!(bytes.as_bytes().map(<[u8]>::len), Some(length));
@@ -76,8 +70,11 @@ pub fn a_full_mailbox_stops_no_control<H: Harness>() {
 }
 
 /// The scheduler of a sender that waits for room is stopped: the message comes back.
-pub fn a_stop_ends_the_wait_for_room<H: Harness>() {
-    let harness = H::start();
+pub fn a_stop_ends_the_wait_for_room<H: Harness>(ground: H::Ground) {
+    if !H::Ground::HAS_THREADS {
+        return;
+    }
+    let harness = H::start(ground);
     let slow = Strings::start(harness.far());
     let (go, gone) = channel::<()>();
     slow.act(move |ctx, _| {
@@ -86,8 +83,9 @@ pub fn a_stop_ends_the_wait_for_room<H: Harness>() {
     });
     let pid = harness.far_pid(slow.pid());
     fill(&harness, pid);
+    let near = harness.near();
     thread::scope(|scope| {
-        let near = harness.near();
+        let near = &near.handle;
         // Some may still be accepted while the carrier takes what waits.
         let sender = scope.spawn(move || {
             let refused = (0..10_000_u64).find_map(|number| {
@@ -101,8 +99,7 @@ pub fn a_stop_ends_the_wait_for_room<H: Harness>() {
             // A stop waits for the process.
             near.begin_stop(Duration::from_secs(1));
         } else {
-            let stopped = near.stop(Duration::from_secs(1));
-            stopped.expect("the scheduler stops");
+            ground.stop(near, Duration::from_secs(1));
         }
         let (number, refused) = sender.join().expect("the sender ends");
         let back = refused.into_envelope().message.payloads.into_first();
@@ -113,18 +110,15 @@ pub fn a_stop_ends_the_wait_for_room<H: Harness>() {
 }
 
 /// More than all queues hold: a send is refused with the message, and those that wait go in order.
-pub fn a_sender_waits_for_room_in_order<H: Harness>() {
-    let harness = H::start();
+pub fn a_sender_waits_for_room_in_order<H: Harness>(ground: H::Ground) {
+    let harness = H::start(ground);
     let slow = Strings::start(harness.far());
-    let (go, gone) = channel::<()>();
-    slow.act(move |ctx, _| {
-        ctx.blocking(|| _ = gone.recv_timeout(PATIENCE));
-        Ok(())
-    });
+    slow.hold();
     let pid = harness.far_pid(slow.pid());
     let content = vec![7_u8; 10_000];
     let mut accepted = 0_usize;
     let refused = loop {
+        ground.breathe();
         let envelope = Envelope::new(None, pid, "bytes", content.clone());
         match harness.near().send(envelope) {
             Ok(()) => accepted += 1,
@@ -135,22 +129,15 @@ pub fn a_sender_waits_for_room_in_order<H: Harness>() {
     assert_eq!(refused.kind, SendErrorKind::Full);
     let back = refused.into_envelope().message.payloads.into_first();
     assert_eq!(back.as_bytes(), Some(&content[..]));
-    let (tell, told) = channel();
-    thread::scope(|scope| {
-        let near = harness.near();
-        scope.spawn(move || {
-            send_all(near, pid, 0..100);
-            let _gone = tell.send(());
-        });
-        drop(go);
-        for _ in 0..accepted {
-            let bytes = slow.message().payloads.into_first();
-            assert_eq!(bytes.as_bytes().map(<[u8]>::len), Some(content.len()));
-        }
-        for number in 0..100 {
-            assert_eq!(slow.number(), number);
-        }
-        told.recv_timeout(PATIENCE).expect("all have been sent");
-    });
-    eventually("nothing is left", || slow.is_quiet());
+    let sends = ground.begin_sends(&harness.near(), pid, 0..100);
+    slow.go_on();
+    for _ in 0..accepted {
+        let bytes = slow.message().payloads.into_first();
+        assert_eq!(bytes.as_bytes().map(<[u8]>::len), Some(content.len()));
+    }
+    ground.finish(vec![sends]);
+    for number in 0..100 {
+        assert_eq!(slow.number(), number);
+    }
+    ground.eventually("nothing is left", || slow.is_quiet());
 }

@@ -1,16 +1,16 @@
 //! The end of a connection, and of a node.
 
 use super::parts::Strings;
-use super::{Harness, count, eventually, send_all};
+use super::{Ground as _, Harness};
 use ganger_link::LinkContext as _;
 use ganger_proc_api::ExitCause;
 use std::time::Duration;
 
 /// Each monitor and each link across a lost connection is told so, once, at both sides: ten
 /// thousand monitors, and a hundred thousand in a full run.
-pub fn the_end_of_the_connection_is_told_once<H: Harness>() {
-    let many = count(10_000, 100_000);
-    let harness = H::start();
+pub fn the_end_of_the_connection_is_told_once<H: Harness>(ground: H::Ground) {
+    let many = ground.count(10_000, 100_000);
+    let harness = H::start(ground);
     if harness.is_one() {
         return;
     }
@@ -55,13 +55,13 @@ pub fn the_end_of_the_connection_is_told_once<H: Harness>() {
 }
 
 /// A node that has started again has none of its processes of before, nor others in their place.
-pub fn a_stale_pid_is_not_found<H: Harness>() {
-    let mut harness = H::start();
+pub fn a_stale_pid_is_not_found<H: Harness>(ground: H::Ground) {
+    let mut harness = H::start(ground);
     let before = Strings::start(harness.far());
     let pid = harness.far_pid(before.pid());
     let near = Strings::start(harness.near());
     near.done(move |ctx, _| Ok(ctx.monitor(pid, 1)?));
-    send_all(harness.near(), pid, [1]);
+    ground.send_all(&harness.near(), pid, [1]);
     assert_eq!(before.number(), 1);
     if !harness.restart_far() {
         return;
@@ -70,17 +70,17 @@ pub fn a_stale_pid_is_not_found<H: Harness>() {
     let after: Vec<_> = (0..100).map(|_| Strings::start(harness.far())).collect();
     near.done(move |ctx, _| Ok(ctx.monitor(pid, 2)?));
     assert_eq!(near.exit(), (pid, 2, ExitCause::NotFound));
-    send_all(harness.near(), pid, [1]);
+    ground.send_all(&harness.near(), pid, [1]);
     for it in &after {
-        send_all(harness.near(), harness.far_pid(it.pid()), [2]);
+        ground.send_all(&harness.near(), harness.far_pid(it.pid()), [2]);
         assert_eq!(it.number(), 2);
         assert!(it.is_quiet());
     }
 }
 
 /// What processes send in their last steps arrives, and the stop ends in time.
-pub fn a_stop_carries_the_last_messages<H: Harness>() {
-    let harness = H::start();
+pub fn a_stop_carries_the_last_messages<H: Harness>(ground: H::Ground) {
+    let harness = H::start(ground);
     if harness.is_one() {
         return;
     }
@@ -93,10 +93,9 @@ pub fn a_stop_carries_the_last_messages<H: Harness>() {
         }
         Ok(())
     });
-    let report = harness.far().stop(Duration::from_secs(30));
-    report.expect("the node stops");
+    harness.far().stop(Duration::from_secs(30));
     for number in 0..1_000 {
         assert_eq!(near.number(), number);
     }
-    eventually("the farewell comes", || near.is_quiet());
+    ground.eventually("the farewell comes", || near.is_quiet());
 }

@@ -1,7 +1,7 @@
 //! Processes that are started elsewhere, with monitors and links.
 
 use super::parts::Strings;
-use super::{Harness, PATIENCE, arrived, eventually};
+use super::{Ground, Harness, arrived};
 use crate::node::{Cluster, FarSpawn};
 use ganger_link::LinkContext as _;
 use ganger_proc_api::{
@@ -58,21 +58,22 @@ fn start<H: Harness>(harness: &H, number: u64) -> Option<FarSpawn> {
     Some(node.spawn_on(far, CHILD, number))
 }
 
-fn asked(start: FarSpawn) -> Result<Pid, CommandError> {
-    start.call().wait_timeout(PATIENCE)
+fn asked(ground: impl Ground, start: FarSpawn) -> Result<Pid, CommandError> {
+    ground.ask(start.call())
 }
 
-fn started(start: FarSpawn) -> Pid {
-    asked(start).expect("it is started")
+fn started(ground: impl Ground, start: FarSpawn) -> Pid {
+    asked(ground, start).expect("it is started")
 }
 
 fn ended<H: Harness>(harness: &H, pid: Pid) {
     let far = harness.far();
     let pid = far.canonical(pid);
-    eventually("the process ends", || far.address(pid).is_none());
+    let ground = harness.ground();
+    ground.eventually("the process ends", || far.address(pid).is_none());
 }
 
-fn traps(process: &Strings) {
+fn traps<G: Ground>(process: &Strings<G>) {
     process.done(|ctx, _| {
         ctx.trap_exits(42);
         Ok(())
@@ -80,15 +81,17 @@ fn traps(process: &Strings) {
 }
 
 /// The notice of a process that ends in its first step comes once, with the cause.
-pub fn a_process_started_elsewhere_is_monitored_from_its_first_moment<H: Harness>() {
-    let harness = H::start();
+pub fn a_process_started_elsewhere_is_monitored_from_its_first_moment<H: Harness>(
+    ground: H::Ground,
+) {
+    let harness = H::start(ground);
     let watcher = Strings::start(harness.near());
     let address = watcher.handle.address();
     for tag in 0..100 {
         let Some(start) = start(&harness, BRIEF) else {
             return;
         };
-        let pid = started(start.monitored_by(address, tag));
+        let pid = started(ground, start.monitored_by(address, tag));
         let cause = ExitCause::Failed("on purpose".into());
         assert_eq!(watcher.exit(), (pid, tag, cause));
     }
@@ -96,28 +99,28 @@ pub fn a_process_started_elsewhere_is_monitored_from_its_first_moment<H: Harness
 }
 
 /// A kind that is not offered, an `init` that fails, a connection that is lost.
-pub fn a_start_elsewhere_that_fails_says_why<H: Harness>() {
-    let harness = H::start();
+pub fn a_start_elsewhere_that_fails_says_why<H: Harness>(ground: H::Ground) {
+    let harness = H::start(ground);
     let Some(refused) = start(&harness, REFUSED) else {
         return;
     };
     let watcher = Strings::start(harness.near());
     traps(&watcher);
     let address = watcher.handle.address();
-    let refused = asked(refused.monitored_by(address, 7).linked(address));
+    let refused = asked(ground, refused.monitored_by(address, 7).linked(address));
     let refused = refused.expect_err("it fails").to_string();
     assert!(refused.contains("no disk"), "{refused}");
     let far = harness.far().node_name().expect("it is a node");
     let node = near_node(&harness).expect("it is a node");
     let unknown = node.spawn_on(far, "conformance.nothing", 0_u64);
-    let unknown = asked(unknown.monitored_by(address, 7).linked(address));
+    let unknown = asked(ground, unknown.monitored_by(address, 7).linked(address));
     let unknown = unknown.expect_err("it is not offered").to_string();
     assert!(unknown.contains("conformance.nothing"), "{unknown}");
     // What such a start has left would be told by now.
     arrived(&harness);
     if harness.cut() {
         let lost = start(&harness, LIVES).expect("it is a node");
-        let lost = asked(lost.monitored_by(address, 7).linked(address));
+        let lost = asked(ground, lost.monitored_by(address, 7).linked(address));
         let is_lost = matches!(lost, Err(CommandError::Ended(ExitCause::NoConnection)));
         assert!(is_lost, "{lost:?}");
     }
@@ -126,20 +129,20 @@ pub fn a_start_elsewhere_that_fails_says_why<H: Harness>() {
 
 /// The end of either ends the other. An asker that traps exits is told, also of a process that ends
 /// in its first step, and not before it has the PID.
-pub fn a_process_started_elsewhere_is_linked_from_its_first_moment<H: Harness>() {
-    let harness = H::start();
+pub fn a_process_started_elsewhere_is_linked_from_its_first_moment<H: Harness>(ground: H::Ground) {
+    let harness = H::start(ground);
     let asker = Strings::start(harness.near());
     let Some(first) = start(&harness, LIVES) else {
         return;
     };
-    let pid = started(first.linked(asker.handle.address()));
+    let pid = started(ground, first.linked(asker.handle.address()));
     harness.near().terminate(asker.pid()).expect("it lives");
     drop(asker.wait());
     ended(&harness, pid);
 
     let asker = Strings::start(harness.near());
     let second = start(&harness, LIVES).expect("it is a node");
-    let pid = started(second.linked(asker.handle.address()));
+    let pid = started(ground, second.linked(asker.handle.address()));
     harness.near().terminate(pid).expect("it is asked");
     drop(asker.wait());
 
@@ -147,7 +150,7 @@ pub fn a_process_started_elsewhere_is_linked_from_its_first_moment<H: Harness>()
     traps(&asker);
     for _ in 0..100 {
         let brief = start(&harness, BRIEF).expect("it is a node");
-        let pid = started(brief.linked(asker.handle.address()));
+        let pid = started(ground, brief.linked(asker.handle.address()));
         let cause = ExitCause::Failed("on purpose".into());
         assert_eq!(asker.exit(), (pid, 42, cause));
     }
@@ -155,7 +158,7 @@ pub fn a_process_started_elsewhere_is_linked_from_its_first_moment<H: Harness>()
 
     // A link that is taken back is over.
     let last = start(&harness, LIVES).expect("it is a node");
-    let pid = started(last.linked(asker.handle.address()));
+    let pid = started(ground, last.linked(asker.handle.address()));
     asker.done(move |ctx, _| Ok(ctx.unlink(pid)?));
     arrived(&harness);
     harness.near().terminate(pid).expect("it is asked");
@@ -165,8 +168,8 @@ pub fn a_process_started_elsewhere_is_linked_from_its_first_moment<H: Harness>()
 }
 
 /// An asker that ends before the answer takes the process along.
-pub fn a_linked_process_ends_with_an_asker_that_ends_early<H: Harness>() {
-    let harness = H::start();
+pub fn a_linked_process_ends_with_an_asker_that_ends_early<H: Harness>(ground: H::Ground) {
+    let harness = H::start(ground);
     let mut askers = Vec::new();
     for number in 0..50 {
         let asker = Strings::start(harness.near());
@@ -192,7 +195,7 @@ pub fn a_linked_process_ends_with_an_asker_that_ends_early<H: Harness>() {
     for number in 0..50 {
         let name = format!("child {number}");
         if number % 2 == 0 {
-            eventually("a linked process ends", || {
+            ground.eventually("a linked process ends", || {
                 harness.far().whereis(&name).is_none()
             });
         } else {
@@ -202,14 +205,14 @@ pub fn a_linked_process_ends_with_an_asker_that_ends_early<H: Harness>() {
 }
 
 /// Both ends of the link are told of a lost connection.
-pub fn a_link_of_a_start_elsewhere_ends_with_the_connection<H: Harness>() {
-    let harness = H::start();
+pub fn a_link_of_a_start_elsewhere_ends_with_the_connection<H: Harness>(ground: H::Ground) {
+    let harness = H::start(ground);
     let Some(first) = start(&harness, LIVES) else {
         return;
     };
     let asker = Strings::start(harness.near());
     traps(&asker);
-    let pid = started(first.linked(asker.handle.address()));
+    let pid = started(ground, first.linked(asker.handle.address()));
     if !harness.cut() {
         return;
     }

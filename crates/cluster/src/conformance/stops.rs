@@ -2,15 +2,15 @@
 
 use super::ends::arrived;
 use super::parts::Strings;
-use super::{Harness, eventually};
+use super::{Ground as _, Harness};
 use ganger_link::{LinkContext as _, Registry as _};
 use ganger_proc_api::{Envelope, ExitCause};
 use std::time::Duration;
 
 /// The near node has messages for a far node that is paused, and stops. The stop is over at its
 /// deadline, and the far node is told when it goes on.
-pub fn a_stop_ends_in_time_though_the_peer_takes_nothing<H: Harness>() {
-    let Some(harness) = H::start_frail(Duration::from_secs(4)) else {
+pub fn a_stop_ends_in_time_though_the_peer_takes_nothing<H: Harness>(ground: H::Ground) {
+    let Some(harness) = H::start_frail(ground, Duration::from_secs(4)) else {
         return;
     };
     let near = Strings::start(harness.near());
@@ -23,8 +23,7 @@ pub fn a_stop_ends_in_time_though_the_peer_takes_nothing<H: Harness>() {
         let envelope = Envelope::new(None, far_pid, "bytes", vec![7; 10_000]);
         harness.near().send(envelope).expect("it is sent");
     }
-    let report = harness.near().stop(Duration::from_secs(1));
-    report.expect("the node stops");
+    harness.near().stop(Duration::from_secs(1));
     harness.pause_far(false);
     loop {
         match far.next() {
@@ -46,8 +45,8 @@ pub fn a_stop_ends_in_time_though_the_peer_takes_nothing<H: Harness>() {
 
 /// Monitors, watches, links, requests, large messages, ends and unknown processes: at last no table
 /// has an entry. Then the same with a lost connection.
-pub fn nothing_is_left_in_the_tables<H: Harness>() {
-    let harness = H::start();
+pub fn nothing_is_left_in_the_tables<H: Harness>(ground: H::Ground) {
+    let harness = H::start(ground);
     if harness.entries().is_none() {
         return;
     }
@@ -88,7 +87,7 @@ pub fn nothing_is_left_in_the_tables<H: Harness>() {
         for _ in 0..8 {
             assert_eq!(near.exit().2, ExitCause::Terminated);
         }
-        eventually("the end is told", || end.cause().is_some());
+        ground.eventually("the end is told", || end.cause().is_some());
     }
     eventually_empty(&harness);
     let far = Strings::start(harness.far());
@@ -110,9 +109,9 @@ pub fn nothing_is_left_in_the_tables<H: Harness>() {
 }
 
 /// A thousand processes monitor another, and end. Their monitors don't stay until its end.
-pub fn monitors_end_with_their_watchers<H: Harness>() {
+pub fn monitors_end_with_their_watchers<H: Harness>(ground: H::Ground) {
     const MANY: usize = 1_000;
-    let harness = H::start();
+    let harness = H::start(ground);
     if harness.entries().is_none() {
         return;
     }
@@ -124,7 +123,7 @@ pub fn monitors_end_with_their_watchers<H: Harness>() {
         harness.near().terminate(near.pid()).expect("it lives");
         drop(near.wait());
     }
-    eventually("the tables are swept", || {
+    ground.eventually("the tables are swept", || {
         harness
             .entries()
             .is_some_and(|all| all.iter().all(|it| *it < MANY / 2))
@@ -133,7 +132,7 @@ pub fn monitors_end_with_their_watchers<H: Harness>() {
 }
 
 fn eventually_empty<H: Harness>(harness: &H) {
-    eventually("the tables are empty", || {
+    harness.ground().eventually("the tables are empty", || {
         harness.entries().is_none_or(|all| all == [0, 0])
     });
 }

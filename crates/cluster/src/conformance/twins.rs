@@ -1,12 +1,12 @@
 //! Two nodes of one program, over a twin.
 
-use super::{CHILD, Harness, child, eventually, scheduler, types};
+use super::{CHILD, Harness, Threads, child, eventually, scheduler, types};
 use crate::id::NodeId;
 use crate::node::Cluster;
 use crate::session::Settings;
 use crate::twin::{Faults, Running, Twin};
 use ganger_proc_api::NodeName;
-use ganger_sched::Scheduler;
+use ganger_sched::{Handle, Scheduler};
 use std::time::Duration;
 
 /// Two nodes over a [`Twin`] with the time of the program.
@@ -79,20 +79,22 @@ fn ids() -> [NodeId; 2] {
 }
 
 impl Harness for Twins {
-    fn start() -> Self {
+    type Ground = Threads;
+
+    fn start(_: Threads) -> Self {
         Self::with(DEAD)
     }
 
-    fn start_frail(dead: Duration) -> Option<Self> {
+    fn start_frail(_: Threads, dead: Duration) -> Option<Self> {
         Some(Self::with(dead))
     }
 
-    fn near(&self) -> &Scheduler {
-        &self.schedulers[0]
+    fn ground(&self) -> Threads {
+        Threads
     }
 
-    fn far(&self) -> &Scheduler {
-        &self.schedulers[1]
+    fn schedulers(&self) -> [&Handle; 2] {
+        self.schedulers.each_ref().map(|it| &**it)
     }
 
     fn clusters(&self) -> Option<[&Cluster; 2]> {

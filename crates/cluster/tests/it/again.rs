@@ -1,16 +1,16 @@
 //! A question asked again after a cut is done once.
 
 use ganger_cluster::NodeId;
-use ganger_cluster::conformance::{Harness as _, PATIENCE, Pay, Twins, account, pay};
+use ganger_cluster::conformance::{Harness as _, PATIENCE, Pay, Threads, Twins, account, pay};
 use ganger_sched::Address;
 
 // pins: C6, C7
 #[test]
 fn a_question_is_asked_again_after_a_cut_and_done_once() {
-    let twins = Twins::start();
+    let twins = Twins::start(Threads);
     let (near, far) = (twins.near(), twins.far());
     let to: Address<Pay> = {
-        let pid = twins.far_pid(account(far));
+        let pid = twins.far_pid(account(&far));
         near.address(pid).unwrap().typed().unwrap()
     };
     let names = ["near", "far"].map(|name| NodeId::new(name).unwrap());
@@ -25,11 +25,11 @@ fn a_question_is_asked_again_after_a_cut_and_done_once() {
     let mut numbers = ganger_again::Numbers::new();
     let amounts = [(); 3].map(|()| numbers.once(7));
     for (amount, sum) in amounts[..2].iter().zip([7, 14]) {
-        let answer = pay(near, &to, amount, PATIENCE).wait_timeout(PATIENCE);
+        let answer = pay(&near, &to, amount, PATIENCE).wait_timeout(PATIENCE);
         assert_eq!(answer.unwrap(), sum);
     }
     // The account keeps the third reply until the next question.
-    let third = pay(near, &to, &amounts[2], PATIENCE).begin();
+    let third = pay(&near, &to, &amounts[2], PATIENCE).begin();
     while to.call(Pay::Added).wait_timeout(PATIENCE).unwrap() < 3 {}
     cut(true);
     while !twins.nodes().iter().all(|node| node.nodes().is_empty()) {
@@ -38,7 +38,7 @@ fn a_question_is_asked_again_after_a_cut_and_done_once() {
     cut(false);
     assert_eq!(third.wait_timeout(PATIENCE).unwrap(), 21);
     for (amount, sum) in amounts.iter().zip([7, 14, 21]) {
-        let again = pay(near, &to, amount, PATIENCE).wait_timeout(PATIENCE);
+        let again = pay(&near, &to, amount, PATIENCE).wait_timeout(PATIENCE);
         assert_eq!(again.unwrap(), sum);
     }
     let added = to.call(Pay::Added).wait_timeout(PATIENCE);

@@ -2,11 +2,11 @@
 
 use crate::support::broker::Broker;
 use ganger_chaos::{Faults, Proxy, Way};
-use ganger_cluster::conformance::{self, Harness, PATIENCE, scheduler};
+use ganger_cluster::conformance::{self, Harness, PATIENCE, Threads, scheduler};
 use ganger_cluster::{Cluster, Engine as _, Settings};
 use ganger_cluster_nats::Nats;
 use ganger_proc_api::NodeName;
-use ganger_sched::Scheduler;
+use ganger_sched::{Handle, Scheduler};
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
@@ -112,7 +112,9 @@ impl Over {
 }
 
 impl Harness for Over {
-    fn start() -> Self {
+    type Ground = Threads;
+
+    fn start(_: Threads) -> Self {
         let Some(broker) = Broker::start() else {
             return Self::Nothing(scheduler("one").start().unwrap());
         };
@@ -120,7 +122,7 @@ impl Harness for Over {
         Self::ready(nodes, broker, None)
     }
 
-    fn start_frail(dead: Duration) -> Option<Self> {
+    fn start_frail(_: Threads, dead: Duration) -> Option<Self> {
         let broker = Broker::start()?;
         let address = SocketAddr::from(([127, 0, 0, 1], broker.port));
         let both = ["near", "far"].map(|name| {
@@ -136,12 +138,12 @@ impl Harness for Over {
         ))
     }
 
-    fn near(&self) -> &Scheduler {
-        self.node(0)
+    fn ground(&self) -> Threads {
+        Threads
     }
 
-    fn far(&self) -> &Scheduler {
-        self.node(1)
+    fn schedulers(&self) -> [&Handle; 2] {
+        [self.node(0), self.node(1)]
     }
 
     fn is_one(&self) -> bool {
