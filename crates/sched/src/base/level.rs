@@ -18,7 +18,7 @@
 )]
 pub enum Observe {
     /// Nothing but the counters of [`Stats`](crate::Stats). A process takes no more time and no
-    /// more memory than without the feature, but for a pointer.
+    /// more memory than without the feature, but for a pointer and 8 bytes.
     #[default]
     Off,
     /// For each process turns, steps, events, busy time, the longest step, the length of its
