@@ -462,9 +462,9 @@ impl Handle {
     /// Begins to stop the scheduler, and returns at once, on any thread, and inside of any call.
     ///
     /// Submits from outside of its processes are refused from now on. A thread of the scheduler's
-    /// own does the rest of [`stop`](Self::stop). A later `stop` from outside waits for its end, and returns its report.
-    /// Of several deadlines, the earliest counts. When the system refuses the thread, the deadline
-    /// passes at once.
+    /// own does the rest of [`stop`](Self::stop). A later `stop` from outside waits for its end,
+    /// and returns its report. Of several deadlines, the earliest counts. When the system refuses
+    /// the thread, the deadline passes at once.
     ///
     /// ```
     /// # use ganger_proc_api::{BoxError, Context, Events, Process, StepOutput, StepResult};
