@@ -30,7 +30,7 @@ pub(super) struct Joined {
 }
 
 /// The place of a connection. The drop gives it back, also after a panic of the sink: the peer is
-/// dialled again, and the node learns that it has gone.
+/// dialled again. The node learns that the peer has gone, but not after a panic, nor at a stop.
 struct Present {
     node: Arc<Node>,
     peer: Arc<Peer>,
@@ -268,7 +268,8 @@ impl Joined {
     }
 }
 
-/// Tells a new peer of all peers, and all peers of the new.
+/// Tells a new peer of as many peers as a list has room for, and all peers of the new, if its
+/// address is known.
 fn tell(node: &Node, new: &Arc<Peer>, link: &Arc<Link>) {
     let others = node.nodes_for(&new.name, 0);
     if !others.is_empty() {

@@ -209,8 +209,8 @@ impl Builder {
         }
     }
 
-    /// The time of the node's lease, for its strong names and locks: 10 s by default, and at least
-    /// a second. It is renewed five times as often. Names and locks are lost when half of it has
+    /// The time of the node's lease, for its strong names and locks: 10 s by default, from a second
+    /// to a day. It is renewed five times as often. Names and locks are lost when half of it has
     /// passed without a renewal, and are free for others when all of it has passed.
     pub fn lease(self, time: Duration) -> Self {
         let lease = time.clamp(Duration::from_secs(1), MAX_TTL);

@@ -177,7 +177,7 @@ impl Snapshot {
         self.marks & CANCELLED != 0
     }
 
-    /// How often the process has been upgraded, modulo 2^15.
+    /// How often the process has been upgraded or restarted in place, modulo 2^15.
     pub(crate) fn incarnation(self) -> u32 {
         self.incarnation.into()
     }
@@ -193,8 +193,8 @@ pub(crate) struct State<T> {
     phase: AtomicU8,
     /// Set by wakers, cleared by the owner of the run token.
     wakes: AtomicU8,
-    /// How often the process has been upgraded, for display, and `FINISHES`. Written by the owner
-    /// of the run token alone.
+    /// How often the process has been upgraded or restarted in place, for display, and `FINISHES`.
+    /// Written by the owner of the run token alone.
     incarnation: AtomicU16,
 }
 
