@@ -12,9 +12,6 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::process::{Command, ExitCode};
 
-const PACKAGE: &str = "ganger-benches";
-/// The program of the nodes, which has none of the other peers.
-const NODES: &str = "ganger-bench-cluster";
 const PROGRAM: &str = "ganger-bench";
 
 /// The exit code for a wrong command line.
@@ -49,20 +46,13 @@ pub(crate) fn run(options: &Options) -> ExitCode {
             return ExitCode::from(MISUSED);
         }
     }
-    let build = [
-        "build",
-        "--profile",
-        "bench",
-        "-p",
-        PACKAGE,
-        "-p",
-        NODES,
-        "--bins",
-    ];
-    if let Err(failure) = Cargo::new(build)
-        .args(features(&said).iter().copied())
-        .run()
-    {
+    let build = "build --profile bench -p ganger-benches -p ganger-bench-cluster --bins";
+    let features = if said.mimalloc {
+        "--features ganger-benches/mimalloc"
+    } else {
+        ""
+    };
+    if let Err(failure) = Cargo::new(build).args(features).run() {
         eprintln!("error: {failure}");
         return ExitCode::FAILURE;
     }
@@ -76,14 +66,6 @@ pub(crate) fn run(options: &Options) -> ExitCode {
 fn parse(args: &[OsString]) -> Result<options::Options, clap::Error> {
     let name = OsString::from("bench");
     options::Options::try_parse_from([&name].into_iter().chain(args))
-}
-
-/// Returns the build's options.
-fn features(said: &options::Options) -> &'static [&'static str] {
-    match said.mimalloc {
-        true => &["--features", "ganger-benches/mimalloc"],
-        false => &[],
-    }
 }
 
 #[cfg(test)]

@@ -52,30 +52,33 @@ pub(crate) enum Ending {
 }
 
 impl Cargo {
-    pub(crate) fn new<S: Into<String>>(args: impl IntoIterator<Item = S>) -> Self {
+    /// Calls cargo with the words of a line.
+    pub(crate) fn new(line: &str) -> Self {
         let command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-        Self::call(command, "cargo").args(args)
+        Self::call(command, "cargo", line)
     }
 
     /// Calls the nightly toolchain's cargo, without installing a missing toolchain.
-    pub(crate) fn nightly<S: Into<String>>(args: impl IntoIterator<Item = S>) -> Self {
+    pub(crate) fn nightly(line: &str) -> Self {
         let mut command = Command::new("rustup");
         command.args(["run", "nightly", "cargo"]);
         command.env("RUSTUP_AUTO_INSTALL", "0");
-        Self::call(command, "cargo +nightly").args(args)
+        Self::call(command, "cargo +nightly", line)
     }
 
-    fn call(mut command: Command, shown: &str) -> Self {
+    fn call(mut command: Command, shown: &str, line: &str) -> Self {
         let Tree { root, target } = Tree::own();
         command.current_dir(root);
         // This program reads cargo's messages.
         command.env("CARGO_TERM_QUIET", "false");
         command.env("CARGO_TERM_VERBOSE", "false");
-        Self {
+        let shown = shown.to_owned();
+        let cargo = Self {
             command,
-            shown: shown.to_owned(),
+            shown,
             target,
-        }
+        };
+        cargo.args(line)
     }
 
     /// In another copy of the workspace.
@@ -86,12 +89,14 @@ impl Cargo {
         self
     }
 
-    pub(crate) fn args<S: Into<String>>(mut self, args: impl IntoIterator<Item = S>) -> Self {
-        for arg in args {
-            let arg = arg.into();
-            self.shown = format!("{} {arg}", self.shown);
-            self.command.arg(arg);
-        }
+    /// Adds the words of a line.
+    pub(crate) fn args(self, line: &str) -> Self {
+        line.split_whitespace().fold(self, Self::arg)
+    }
+
+    pub(crate) fn arg(mut self, arg: &str) -> Self {
+        self.shown = format!("{} {arg}", self.shown);
+        self.command.arg(arg);
         self
     }
 

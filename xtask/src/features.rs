@@ -10,13 +10,7 @@ use crate::totals::Totals;
 const FACADE: &str = "ganger";
 
 /// The crates below the facade with default features.
-const LOWER: [&str; 5] = [
-    "ganger-sync",
-    "ganger-deque",
-    "ganger-mpsc",
-    "ganger-sched",
-    "ganger-task",
-];
+const LOWER: &str = "ganger-sync ganger-deque ganger-mpsc ganger-sched ganger-task";
 
 /// The crates that stand alone, each with its permitted dependencies within the project.
 const STANDALONE: [(&str, &[&str]); 5] = [
@@ -30,18 +24,10 @@ const STANDALONE: [(&str, &[&str]); 5] = [
 /// Only the libraries, because `pairs` has the tests.
 pub(crate) fn run() -> Result<(), Failure> {
     for (package, allowed) in STANDALONE {
-        let tree = [
-            "tree",
-            "-e",
-            "normal,build",
-            "--prefix",
-            "none",
-            "-p",
-            package,
-        ];
-        needs_little(package, allowed, &Cargo::new(tree).stdout()?)?;
+        let tree = format!("tree -e normal,build --prefix none -p {package}");
+        needs_little(package, allowed, &Cargo::new(&tree).stdout()?)?;
     }
-    for package in LOWER {
+    for package in LOWER.split(' ') {
         clippy(package, "", "--lib")?;
     }
     let sets = facade()?;
@@ -59,10 +45,10 @@ pub(crate) fn pairs() -> Result<(), Failure> {
 /// Builds and tests each crate that stands alone.
 pub(crate) fn alone(totals: &mut Totals) -> Result<(), Failure> {
     for (package, _) in STANDALONE {
-        Cargo::new(["test", "-p", package]).test(totals)?;
+        Cargo::new(&format!("test -p {package}")).test(totals)?;
     }
     // On machines without the need for fences in a pop, this tests the path with fences.
-    let full_fences = Cargo::new(["test", "-p", "ganger-deque", "--tests"]);
+    let full_fences = Cargo::new("test -p ganger-deque --tests");
     full_fences.env("GANGER_MEMBARRIER", "off").test(totals)
 }
 
@@ -80,8 +66,8 @@ fn needs_little(package: &str, allowed: &[&str], tree: &str) -> Result<(), Failu
 
 /// Runs clippy: `cargo check` with warnings that can be denied without building all again.
 fn clippy(package: &str, features: &str, targets: &str) -> Result<(), Failure> {
-    let clippy = Cargo::new(["clippy", "-p", package, "--no-default-features", targets]);
-    clippy.args(["--features", features]).args(DENY).run()
+    let clippy = format!("clippy -p {package} --no-default-features {targets} --features");
+    Cargo::new(&clippy).arg(features).args(DENY).run()
 }
 
 /// Returns the sets of none, one and two of the facade's features.

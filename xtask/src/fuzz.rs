@@ -13,8 +13,8 @@ pub(crate) fn run() -> Result<(), Failure> {
     // The fuzzer itself, in C++, is built only to be linked. Any existing file does in its place:
     // this step links nothing.
     let fuzzer = root().join(MANIFEST);
-    let clippy = ["clippy", "--locked", "--manifest-path", MANIFEST];
-    Cargo::new(clippy)
+    Cargo::new("clippy --locked --manifest-path")
+        .arg(MANIFEST)
         .env("CARGO_TARGET_DIR", Tree::own().target)
         .env("CUSTOM_LIBFUZZER_PATH", fuzzer)
         .args(DENY)

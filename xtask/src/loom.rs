@@ -78,25 +78,15 @@ pub(crate) fn run(options: &Options, totals: &mut Totals) -> Result<(), Failure>
         let tests = tests.into_iter().filter(is_model);
         models.extend(tests.map(|model| (package.clone(), model)));
     }
-    let results = Mutex::new(Totals::default());
-    at_a_time(cores(), models, |(package, model)| {
-        let passed = run_one(&package, &model, options);
-        results
-            .lock()
-            .expect("no thread panics with it")
-            .count(passed);
-    });
-    let results = results.into_inner()?;
+    let mut results = Totals::default();
+    for passed in at_a_time(cores(), models, |(package, model)| {
+        run_one(&package, &model, options)
+    }) {
+        results.count(passed);
+    }
     println!("loom: {results}");
     *totals += results;
-    match results {
-        Totals {
-            passed: 0,
-            failed: 0,
-        } => Err("there are no models".into()),
-        Totals { failed: 0, .. } => Ok(()),
-        Totals { failed, .. } => Err(format!("{failed} models").into()),
-    }
+    results.result()
 }
 
 /// Returns the packages with models: they depend on loom. All other packages get loom through
@@ -130,24 +120,17 @@ pub(crate) fn chosen(
 /// Returns the call that builds a package's test programs with models, or only the program of a
 /// file in `tests` or of `unit`.
 pub(crate) fn build(tree: &Tree, package: &str, only: Option<&str>) -> Cargo {
-    let test = [
-        "test",
-        "--release",
-        "--no-run",
-        "--all-features",
-        "-p",
-        package,
-    ];
-    let test = Cargo::new(test).at(tree).under_loom();
+    let test = format!("test --release --no-run --all-features -p {package}");
+    let test = Cargo::new(&test).at(tree).under_loom();
     let folder = tree.package(package).join("tests").join(IT);
     let mut files = fs::read_dir(folder).into_iter().flatten().flatten();
     match only {
-        Some("unit") => test.args(["--lib"]),
-        Some(file) => test.args(["--test", tree.program(package, file)]),
+        Some("unit") => test.args("--lib"),
+        Some(file) => test.args("--test").arg(tree.program(package, file)),
         None if files.any(|file| file.file_name().to_string_lossy().starts_with("loom_")) => {
-            test.args(["--lib", "--test", IT])
+            test.args("--lib --test it")
         }
-        None => test.args(["--lib"]),
+        None => test.args("--lib"),
     }
 }
 
@@ -160,19 +143,22 @@ pub(crate) fn cores() -> usize {
     thread::available_parallelism().map_or(1, NonZeroUsize::get)
 }
 
-/// Does all the work, `threads` pieces at a time.
-pub(crate) fn at_a_time<T: Send>(threads: usize, work: Vec<T>, run: impl Fn(T) + Sync) {
+/// Does all the work, `threads` pieces at a time, and returns the results in any order.
+pub(crate) fn at_a_time<T: Send, R: Send>(
+    threads: usize,
+    work: Vec<T>,
+    run: impl Fn(T) -> R + Sync,
+) -> Vec<R> {
     let queue = Mutex::new(work.into_iter());
     let next = || queue.lock().expect("no thread panics with it").next();
+    let worker = || Vec::from_iter(std::iter::from_fn(next).map(&run));
     thread::scope(|scope| {
-        for _ in 0..threads {
-            scope.spawn(|| {
-                while let Some(piece) = next() {
-                    run(piece);
-                }
-            });
-        }
-    });
+        let threads = Vec::from_iter((0..threads).map(|_| scope.spawn(worker)));
+        let results = threads
+            .into_iter()
+            .map(|it| it.join().expect("no work panics"));
+        results.flatten().collect()
+    })
 }
 
 /// Runs a model, and prints its result in a line, or all its output if it failed.

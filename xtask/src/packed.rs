@@ -28,14 +28,8 @@ pub(crate) fn run(totals: &mut Totals) -> Result<(), Failure> {
     fs::create_dir_all(&tree.root)?;
     let packages = published()?;
     let target = place.display().to_string();
-    let pack = Cargo::new([
-        "package",
-        "--no-verify",
-        "--allow-dirty",
-        "--exclude-lockfile",
-    ])
-    .args(["--target-dir", &target])
-    .args(packages.iter().flat_map(|name| ["-p", name]));
+    let pack = Cargo::new("package --no-verify --allow-dirty --exclude-lockfile --target-dir");
+    let pack = pack.arg(&target).args("-p").args(&packages.join(" -p "));
     pack.run()?;
     let mut unpacked = Vec::new();
     for entry in fs::read_dir(place.join("package"))? {
@@ -54,7 +48,9 @@ pub(crate) fn run(totals: &mut Totals) -> Result<(), Failure> {
     fs::copy(root().join("Cargo.lock"), tree.root.join("Cargo.lock"))?;
     // Each for itself, as its user builds it: together the packages would share a set of features.
     for package in &packages {
-        Cargo::new(["test", "-p", package]).at(&tree).test(totals)?;
+        Cargo::new(&format!("test -p {package}"))
+            .at(&tree)
+            .test(totals)?;
     }
     Ok(())
 }

@@ -20,5 +20,5 @@ pub(crate) fn test_command() -> Result<Cargo, Failure> {
     if command.contains(SPECIAL) {
         return Err(format!("README.md's test command needs a shell: `{command}`").into());
     }
-    Ok(Cargo::new(command.split_whitespace().skip(1)))
+    Ok(Cargo::new(command.trim_start_matches("cargo")))
 }

@@ -25,14 +25,7 @@ const NATS: &str = "chaos-nats";
 
 /// The soak of the scheduler.
 const SCHED: &str = "sched";
-const RUN_SCHED: [&str; 6] = [
-    "run",
-    "--release",
-    "-p",
-    "ganger-soak-sched",
-    "--bin",
-    "ganger-soak",
-];
+const RUN_SCHED: &str = "run --release -p ganger-soak-sched --bin ganger-soak --";
 
 /// For how long each runs in the gate, and unless told.
 const SECONDS: u64 = 10;
@@ -115,25 +108,26 @@ pub(crate) fn run_in_place(options: &Options) -> Result<ExitCode, Failure> {
 /// Runs the soaks that are tests, and returns the scheduler's, if asked for.
 fn run_tests(options: &Options) -> Result<Option<Cargo>, Failure> {
     for (name, package, program) in TESTS.iter().filter(|soak| options.is_chosen(soak.0)) {
-        let test = ["test", "--release", "-p", package, "--test", program];
+        let test = format!("--release -p {package} --test {program}");
         let test = match *name {
-            NATS => engines::with_broker(test)?,
-            _ => Cargo::new(test),
+            NATS => engines::test_with_broker(&test)?,
+            _ => Cargo::new("test").args(&test),
         };
         let mut test = test
-            .args(["--", "--nocapture"])
+            .args("-- --nocapture")
             .env("GANGER_SOAK_SECONDS", options.seconds());
         if let Some(seed) = options.seed {
             test = test.env("GANGER_STRESS_SEED", seed.to_string());
         }
         let mut totals = Totals::default();
         test.test(&mut totals)?;
-        if totals.passed == 0 {
-            return Err("there was no test to run".into());
-        }
+        totals.result()?;
     }
     let args = options.args()?;
-    let sched = || Cargo::new(RUN_SCHED).args(["--"]).args(args);
+    let sched = || {
+        args.iter()
+            .fold(Cargo::new(RUN_SCHED), |it, arg| it.arg(arg))
+    };
     Ok(options.is_chosen(SCHED).then(sched))
 }
 

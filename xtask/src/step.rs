@@ -96,12 +96,12 @@ impl Step {
     /// reason if an optional step could not check.
     pub(crate) fn run(self, totals: &mut Totals) -> Result<Option<String>, Failure> {
         let passed = match self {
-            Self::Fmt => Cargo::new(["fmt", "--all", "--check"]).run(),
+            Self::Fmt => Cargo::new("fmt --all --check").run(),
             Self::Tidy => tidy::run(),
             Self::Clippy => clippy::run().and_then(|()| fuzz::run()),
             Self::Test => readme::test_command()?.test(totals),
             Self::Features => features::run(),
-            Self::Doc => Cargo::new(["doc", "--workspace", "--all-features", "--no-deps"])
+            Self::Doc => Cargo::new("doc --workspace --all-features --no-deps")
                 .env("RUSTDOCFLAGS", "-D warnings")
                 .run(),
             Self::Engines => return engines::run(totals),
@@ -111,19 +111,18 @@ impl Step {
             Self::Pairs => features::pairs(),
             Self::Alone => features::alone(totals),
             Self::Packed => packed::run(totals),
-            Self::Benches => Cargo::new(["test", "-p", "ganger-benches"]).test(totals),
+            Self::Benches => Cargo::new("test -p ganger-benches").test(totals),
             Self::Instructions => return instructions::gate(),
             Self::Soak => soak::run(&soak::Options::default()),
             Self::Stress => {
                 let times = env::var("GANGER_STRESS").unwrap_or_else(|_| STRESS.to_owned());
                 // The peers take long to build, and `benches` has the tests that need them.
-                let all = ["--workspace", "--exclude", "ganger-benches"];
-                let test = Cargo::new(["test", "--release"]).args(all);
+                let test = Cargo::new("test --release --workspace --exclude ganger-benches");
                 test.env("GANGER_STRESS", times).test(totals)
             }
             Self::Seeds => SEEDED.iter().try_for_each(|(package, tests)| {
-                let test = ["test", "--release", "-p", package, "--test", "it", tests];
-                Cargo::new(test).env("GANGER_SEEDS", SEEDS).test(totals)
+                let test = format!("test --release -p {package} --test it {tests}");
+                Cargo::new(&test).env("GANGER_SEEDS", SEEDS).test(totals)
             }),
             Self::Sanitize => sanitize::run(&sanitize::Options::strict(false)),
             Self::Memcheck => sanitize::run(&sanitize::Options::strict(true)),

@@ -1,5 +1,6 @@
 //! The number of tests, read from the test harness's output.
 
+use crate::Failure;
 use std::fmt;
 use std::ops::AddAssign;
 
@@ -26,6 +27,15 @@ impl Totals {
             }
         }
         totals
+    }
+
+    /// Returns an error if a test has failed, or none has passed.
+    pub(crate) fn result(self) -> Result<(), Failure> {
+        match self.failed {
+            0 if self.passed > 0 => Ok(()),
+            0 => Err("there was no test to run".into()),
+            _ => Err(format!("{} failed", self.failed).into()),
+        }
     }
 
     /// Counts one test.

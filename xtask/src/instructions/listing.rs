@@ -1,77 +1,59 @@
 //! Finds the read-modify-writes and the fences of a program, in the disassembly by `objdump`. Knows
 //! x86-64 only: elsewhere a read-modify-write may be a loop of several instructions.
 
-use super::profile::Profile;
 use std::collections::BTreeMap;
 use std::env::consts::ARCH;
 use std::path::Path;
 use std::process::Command;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Atomic {
-    ReadModifyWrite,
-    Fence,
-}
+/// The columns of the atomic instructions.
+pub(super) const RMWS: &str = "rmws";
+pub(super) const FENCES: &str = "fences";
 
-/// The atomic instructions of a program, by address.
-pub(super) struct Listing(BTreeMap<u64, Atomic>);
+/// The atomic instructions of a program, by address, each with its column.
+pub(super) type Listing = BTreeMap<u64, &'static str>;
 
-impl Listing {
-    /// The error says what is missing.
-    pub(super) fn of(program: &Path) -> Result<Self, String> {
-        if ARCH != "x86_64" {
-            return Err(format!(
-                "read-modify-writes are not told from others on {ARCH}"
-            ));
-        }
-        let mut objdump = Command::new("objdump");
-        let output = objdump
-            .args(["-d", "--no-show-raw-insn"])
-            .arg(program)
-            .output();
-        let output = output.map_err(|e| format!("can't start objdump: {e} (package binutils)"))?;
-        if !output.status.success() {
-            return Err(format!("objdump: {}", output.status));
-        }
-        Ok(Self::parse(&String::from_utf8_lossy(&output.stdout)))
+/// Returns the atomic instructions of a program; the error says what is missing.
+pub(super) fn listing(program: &Path) -> Result<Listing, String> {
+    if ARCH != "x86_64" {
+        return Err(format!(
+            "read-modify-writes are not told from others on {ARCH}"
+        ));
     }
-
-    fn parse(text: &str) -> Self {
-        let lines = text.lines().filter_map(|line| {
-            let (address, instruction) = line.split_once(":\t")?;
-            let address = u64::from_str_radix(address.trim(), 16).ok()?;
-            Some((address, atomic(instruction)?))
-        });
-        Self(lines.collect())
-    }
-
-    /// Returns the number of executions.
-    pub(super) fn executed(&self, profile: &Profile, kind: Atomic) -> u64 {
-        let these = self.0.iter().filter(|(_, it)| **it == kind);
-        these
-            .filter_map(|(address, _)| profile.own.get(address))
-            .sum()
+    let mut objdump = Command::new("objdump");
+    let output = objdump
+        .args(["-d", "--no-show-raw-insn"])
+        .arg(program)
+        .output();
+    let output = output.map_err(|e| format!("can't start objdump: {e} (package binutils)"))?;
+    match output.status.success() {
+        true => Ok(parse(&String::from_utf8_lossy(&output.stdout))),
+        false => Err(format!("objdump: {}", output.status)),
     }
 }
 
-fn atomic(instruction: &str) -> Option<Atomic> {
+fn parse(text: &str) -> Listing {
+    let lines = text.lines().filter_map(|line| {
+        let (address, instruction) = line.split_once(":\t")?;
+        let address = u64::from_str_radix(address.trim(), 16).ok()?;
+        Some((address, atomic(instruction)?))
+    });
+    lines.collect()
+}
+
+fn atomic(instruction: &str) -> Option<&'static str> {
     let mut words = instruction.split_whitespace();
     match words.next()? {
-        "mfence" => Some(Atomic::Fence),
+        "mfence" => Some(FENCES),
         "lock" => {
             let (operation, operands) = (words.next().unwrap_or(""), words.next().unwrap_or(""));
             // Compilers make a fence by adding zero to a place on the stack.
             let adds = operation.starts_with("or") || operation.starts_with("add");
             let is_fence = adds && operands.starts_with("$0x0,") && operands.ends_with("(%rsp)");
-            Some(match is_fence {
-                true => Atomic::Fence,
-                false => Atomic::ReadModifyWrite,
-            })
+            Some(if is_fence { FENCES } else { RMWS })
         }
         // With memory it needs no prefix.
-        first if first.starts_with("xchg") && instruction.contains('(') => {
-            Some(Atomic::ReadModifyWrite)
-        }
+        first if first.starts_with("xchg") && instruction.contains('(') => Some(RMWS),
         _ => None,
     }
 }
@@ -94,22 +76,8 @@ mod tests {
    2fc9f:\tlock orq $0x0,0x8(%r12)
    2fcaa:\tlfence
 ";
-        let listing = Listing::parse(text);
-        let expected = [
-            (0x2fc81, Atomic::ReadModifyWrite),
-            (0x2fc8d, Atomic::ReadModifyWrite),
-            (0x2fc90, Atomic::Fence),
-            (0x2fc96, Atomic::Fence),
-            (0x2fc99, Atomic::ReadModifyWrite),
-            (0x2fc9f, Atomic::ReadModifyWrite),
-        ];
-        assert_eq!(listing.0, BTreeMap::from(expected));
-        let own = [(0x2fc80, 1), (0x2fc81, 2), (0x2fc90, 3), (0x2fc96, 4)];
-        let profile = Profile {
-            own: own.into(),
-            ..Profile::default()
-        };
-        assert_eq!(listing.executed(&profile, Atomic::Fence), 7);
-        assert_eq!(listing.executed(&profile, Atomic::ReadModifyWrite), 2);
+        let fences = [0x2fc90, 0x2fc96].map(|address| (address, FENCES));
+        let rmws = [0x2fc81, 0x2fc8d, 0x2fc99, 0x2fc9f].map(|address| (address, RMWS));
+        assert_eq!(parse(text), fences.into_iter().chain(rmws).collect());
     }
 }

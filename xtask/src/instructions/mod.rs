@@ -15,20 +15,17 @@ mod table;
 use crate::Failure;
 use crate::cargo::Cargo;
 use crate::loom::{at_a_time, cores};
-use crate::root::{Tree, root};
+use crate::root::Tree;
 use clap::Parser;
-use committed::{COLUMNS, Committed, Cost, Counts, Machine, Verdict};
-use listing::{Atomic, Listing};
-use profile::Profile;
-use std::collections::BTreeMap;
+use committed::{COLUMNS, Committed, Cost, Counts};
+use listing::{FENCES, Listing, RMWS, listing};
+use profile::{Profile, profile};
 use std::env::consts::EXE_SUFFIX;
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, ExitCode};
-use std::sync::Mutex;
 
 const PACKAGE: &str = "ganger-count";
-const COMMITTED: &str = "benches/instructions.json";
 
 /// A program's exit code for arguments that it can't carry out.
 const MISUSED: u8 = 2;
@@ -57,16 +54,6 @@ struct Options {
     only: Vec<String>,
 }
 
-/// The result of counting.
-enum Counting {
-    /// No count is too high.
-    Fine,
-    /// These acts' counts are too high, or not committed.
-    Worse(Vec<String>),
-    /// Nothing was counted, for this reason.
-    Not(String),
-}
-
 /// Whether these arguments of `cargo xtask bench` ask for counts.
 pub(crate) fn is_wanted(args: &[OsString]) -> bool {
     args.iter().any(|arg| arg == "--instructions")
@@ -76,21 +63,14 @@ pub(crate) fn is_wanted(args: &[OsString]) -> bool {
 pub(crate) fn run(args: &[OsString]) -> ExitCode {
     let name = OsString::from("bench");
     let said = Options::parse_from([&name].into_iter().chain(args));
-    match count(&said) {
-        Ok(Counting::Fine) => ExitCode::SUCCESS,
-        Ok(Counting::Worse(acts)) => {
-            eprintln!("error: {}", complaint(&acts));
-            ExitCode::FAILURE
-        }
-        Ok(Counting::Not(why)) => {
-            eprintln!("error: not counted: {why}");
-            ExitCode::from(MISUSED)
-        }
-        Err(failure) => {
-            eprintln!("error: {failure}");
-            ExitCode::from(MISUSED)
-        }
-    }
+    let (error, code) = match count(&said) {
+        Ok(Ok(None)) => return ExitCode::SUCCESS,
+        Ok(Ok(Some(complaint))) => (complaint, ExitCode::FAILURE),
+        Ok(Err(why)) => (format!("not counted: {why}"), ExitCode::from(MISUSED)),
+        Err(failure) => (failure.to_string(), ExitCode::from(MISUSED)),
+    };
+    eprintln!("error: {error}");
+    code
 }
 
 /// Runs the gate's step, which shows the counts, and passes. Returns which acts take more than is
@@ -99,19 +79,8 @@ pub(crate) fn run(args: &[OsString]) -> ExitCode {
 /// The same code built in two folders differs by up to 7 % in an act, since rustc orders and
 /// inlines functions differently. So a count above the committed one is no proof of a fault.
 pub(crate) fn gate() -> Result<Option<String>, Failure> {
-    Ok(match count(&Options::default())? {
-        Counting::Fine => None,
-        Counting::Worse(acts) => Some(complaint(&acts)),
-        Counting::Not(why) => Some(format!("not counted: {why}")),
-    })
-}
-
-fn complaint(acts: &[String]) -> String {
-    let acts = acts.join(", ");
-    format!(
-        "{acts} take more than {COMMITTED} allows, or not in it; \
-         `cargo xtask bench --instructions --accept` commits those that are meant"
-    )
+    let counted = count(&Options::default())?;
+    Ok(counted.unwrap_or_else(|why| Some(format!("not counted: {why}"))))
 }
 
 /// An act that the program repeats, with few rounds and with many.
@@ -125,146 +94,144 @@ struct Act {
 impl Act {
     /// Reads a line of `ganger-count --list`.
     fn parse(line: &str) -> Option<Self> {
-        let mut fields = line.splitn(4, '\t');
-        let mut next = || fields.next();
-        let (name, few, many, what) = (next()?, next()?, next()?, next()?);
-        Some(Self {
-            name: name.to_owned(),
-            rounds: [few.parse().ok()?, many.parse().ok()?],
-            what: what.to_owned(),
-        })
+        let fields: Vec<_> = line.splitn(4, '\t').map(str::to_owned).collect();
+        let [name, few, many, what] = fields.try_into().ok()?;
+        let rounds = [few.parse().ok()?, many.parse().ok()?];
+        Some(Self { name, rounds, what })
     }
 
     /// Returns the costs of a round; atomic instructions only if a listing of them is given.
     fn count(&self, program: &Path, listing: Option<&Listing>) -> Result<Cost, Failure> {
         let folder = Tree::own().target;
-        let run = |rounds: u64| {
-            let args = [&*self.name, &rounds.to_string()];
-            Profile::of_run(&folder, program, &args)
-        };
-        Ok(self.difference([&run(self.rounds[0])?, &run(self.rounds[1])?], listing))
+        let run = |rounds: u64| profile(&folder, program, &[&self.name, &rounds.to_string()]);
+        let [few, many] = self.rounds;
+        Ok(self.difference([&run(few)?, &run(many)?], listing))
     }
 
     fn difference(&self, [few, many]: [&Profile; 2], listing: Option<&Listing>) -> Cost {
         let rounds = (self.rounds[1] - self.rounds[0]) as f64;
-        let each = |of: &dyn Fn(&Profile) -> u64, parts: f64| {
-            let count = of(many).saturating_sub(of(few)) as f64 / rounds;
-            (count * parts).round() / parts
+        let of = |profile: &Profile, column| match column {
+            "instructions" => profile.instructions,
+            "own" => profile.own.values().sum(),
+            "allocations" => {
+                let allocators = [
+                    "malloc",
+                    "calloc",
+                    "realloc",
+                    "posix_memalign",
+                    "aligned_alloc",
+                ];
+                allocators
+                    .iter()
+                    .filter_map(|name| profile.calls.get(*name))
+                    .sum()
+            }
+            column => {
+                let these = listing
+                    .into_iter()
+                    .flatten()
+                    .filter(|(_, it)| **it == column);
+                these
+                    .filter_map(|(address, _)| profile.own.get(address))
+                    .sum()
+            }
         };
-        let allocators = [
-            "malloc",
-            "calloc",
-            "realloc",
-            "posix_memalign",
-            "aligned_alloc",
-        ];
-        let atomics = |kind| listing.map(|it| each(&|profile| it.executed(profile, kind), 100.0));
-        Cost {
-            instructions: each(&|profile| profile.instructions, 10.0),
-            own: each(&|profile| profile.own.values().sum(), 10.0),
-            rmws: atomics(Atomic::ReadModifyWrite),
-            fences: atomics(Atomic::Fence),
-            allocations: each(&|profile| profile.calls(&allocators), 100.0),
+        let mut cost = Cost::new();
+        for (column, parts) in COLUMNS.into_iter().zip([10.0, 10.0, 100.0, 100.0, 100.0]) {
+            if listing.is_some() || ![RMWS, FENCES].contains(&column) {
+                let count = of(many, column).saturating_sub(of(few, column)) as f64 / rounds;
+                cost.insert(column.to_owned(), (count * parts).round() / parts);
+            }
         }
+        cost
     }
 }
 
-/// Counts every act, and prints the counts, with the committed counts if they differ.
-fn count(options: &Options) -> Result<Counting, Failure> {
-    let path = root().join(COMMITTED);
-    let machine = Machine::here()?;
-    let mut committed = Committed::load(&path)?;
+/// Counts every act, and prints the counts, with the committed counts if they differ. Returns a
+/// complaint of the acts whose counts are too high, or not committed; or why nothing was counted.
+fn count(options: &Options) -> Result<Result<Option<String>, String>, Failure> {
+    let machine = committed::here()?;
+    let mut committed = Committed::load()?;
     let known = committed.of(&machine).cloned();
     if !options.accept && known.is_none() {
-        let there = committed.machines();
-        return Ok(Counting::Not(format!(
-            "this is {machine}, and {COMMITTED} has counts of {there} alone; \
-             `--accept` adds those of this machine"
+        let machine = committed::called(&machine);
+        return Ok(Err(format!(
+            "no counts of {machine} are committed; `--accept` adds them"
         )));
     }
     if let Err(error) = Command::new("valgrind").arg("--version").output() {
-        return Ok(Counting::Not(format!("can't start valgrind: {error}")));
+        return Ok(Err(format!("can't start valgrind: {error}")));
     }
-    Cargo::new(["build", "--profile", "bench", "-p", PACKAGE]).run()?;
-    let program = program()?;
-    let mut acts = acts(&program)?;
+    Cargo::new(&format!("build --profile bench -p {PACKAGE}")).run()?;
+    // The profile `bench` builds into the folder of `release`; callgrind has canonical names.
+    let program = Tree::own()
+        .target
+        .join("release")
+        .join(format!("{PACKAGE}{EXE_SUFFIX}"));
+    let program = program.canonicalize()?;
+    let list = String::from_utf8(Command::new(&program).arg("--list").output()?.stdout)?;
+    let acts: Option<Vec<_>> = list.lines().map(Act::parse).collect();
+    let mut acts = acts.ok_or_else(|| format!("`{PACKAGE} --list` lists no acts: {list}"))?;
     let is_there = |name: &&String| acts.iter().any(|act| act.name == **name);
     if let Some(unknown) = options.only.iter().find(|name| !is_there(name)) {
         return Err(format!("no act `{unknown}`; `{PACKAGE} --list` has them").into());
     }
     acts.retain(|act| options.only.is_empty() || options.only.contains(&act.name));
     // Processors have instructions that an older valgrind does not know.
-    if let Err(why) = Profile::of_run(&Tree::own().target, &program, &["--list"]) {
-        return Ok(Counting::Not(why.to_string()));
+    if let Err(why) = profile(&Tree::own().target, &program, &["--list"]) {
+        return Ok(Err(why.to_string()));
     }
-    let listing = Listing::of(&program);
+    let listing = listing(&program);
     if let Err(why) = &listing {
         println!("RMWs and fences are not counted: {why}");
     }
-    let costs = Mutex::new(BTreeMap::new());
     // Counts do not mind the company.
-    at_a_time(cores(), acts.iter().collect(), |act: &Act| {
+    let costs = at_a_time(cores(), acts.iter().collect(), |act: &Act| {
         let cost = act.count(&program, listing.as_ref().ok());
-        let cost = cost.map_err(|failure| failure.to_string());
-        // A lock is poisoned only if a thread has panicked, and then the caller panics too.
-        if let Ok(mut costs) = costs.lock() {
-            costs.insert(act.name.clone(), cost);
-        }
+        Ok((
+            act.name.clone(),
+            cost.map_err(|failure| failure.to_string())?,
+        ))
     });
-    let costs = costs.into_inner()?.into_iter();
-    let costs: Counts = costs
-        .map(|(act, cost)| Ok((act, cost?)))
-        .collect::<Result<_, String>>()?;
+    let costs = costs.into_iter().collect::<Result<Counts, String>>()?;
     let mut worse = Vec::new();
-    println!("{}", line("act", COLUMNS.map(str::to_owned), "what"));
+    println!(
+        "{:<16}{}  what",
+        "act",
+        COLUMNS.map(|column| format!(" {column:>12}")).concat()
+    );
     for Act { name, what, .. } in &acts {
         let cost = &costs[name];
-        println!("{}", line(name, cost.shown(), what));
+        println!("{}", line(name, Some(cost), what));
         let before = known.as_ref().and_then(|counts| counts.get(name));
-        let verdict = committed.verdict(cost, before);
-        if verdict != Verdict::Fine {
-            let shown = before.map_or_else(|| COLUMNS.map(|_| "-".to_owned()), Cost::shown);
-            println!("{}", line("  committed", shown, &verdict.to_string()));
-        }
-        if matches!(verdict, Verdict::More(_) | Verdict::New) {
-            worse.push(name.clone());
+        if let Some((is_worse, verdict)) = committed.verdict(cost, before) {
+            println!("{}", line("  committed", before, &verdict));
+            worse.extend(is_worse.then_some(&**name));
         }
     }
+    let complaint = format!(
+        "{} take more than is committed, or are not; \
+         `cargo xtask bench --instructions --accept` commits those that are meant",
+        worse.join(", ")
+    );
+    let is_fine = worse.is_empty() || options.accept;
     if options.accept {
-        let mut counts = known
-            .filter(|_| !options.only.is_empty())
-            .unwrap_or_default();
-        counts.extend(costs);
+        let all = known.filter(|_| !options.only.is_empty());
+        let counts = all.into_iter().flatten().chain(costs).collect();
         committed.accept(machine, counts);
-        committed.save(&path)?;
-        table::update(&root().join(table::DOCUMENT), &committed)?;
-    } else if !worse.is_empty() {
-        return Ok(Counting::Worse(worse));
+        committed.save()?;
+        table::update(&committed)?;
     }
-    Ok(Counting::Fine)
+    Ok(Ok((!is_fine).then_some(complaint)))
 }
 
-/// A line of the output: a name, the columns, and words.
-fn line(name: &str, columns: [String; 5], words: &str) -> String {
-    let columns = columns.map(|column| format!(" {column:>12}"));
+/// A line of the output: a name, the columns, and words; `-` for a count that was not made.
+fn line(name: &str, cost: Option<&Cost>, words: &str) -> String {
+    let columns = COLUMNS.map(|column| match cost.and_then(|cost| cost.get(column)) {
+        Some(count) => format!(" {count:>12.2}"),
+        None => format!(" {:>12}", "-"),
+    });
     format!("{name:<16}{}  {words}", columns.concat())
-}
-
-fn acts(program: &Path) -> Result<Vec<Act>, Failure> {
-    let output = Command::new(program).arg("--list").output()?;
-    let list = String::from_utf8(output.stdout)?;
-    let acts: Option<Vec<_>> = list.lines().map(Act::parse).collect();
-    let acts = acts.filter(|acts| !acts.is_empty());
-    acts.ok_or_else(|| format!("`{PACKAGE} --list` lists no acts: {list}").into())
-}
-
-/// The program's path as callgrind calls it; the profile `bench` builds into the folder of
-/// `release`.
-fn program() -> Result<PathBuf, Failure> {
-    let folder = Tree::own().target.join("release");
-    let program = folder.join(format!("{PACKAGE}{EXE_SUFFIX}"));
-    let found = program.canonicalize();
-    found.map_err(|e| format!("can't find {}: {e}", program.display()).into())
 }
 
 #[cfg(test)]
@@ -277,11 +244,9 @@ mod tests {
         assert!(is_wanted(&args("--accept --instructions")));
         assert!(!is_wanted(&args("--quick --only W1")));
         let parse = |line: &str| Options::try_parse_from(args(line));
-        assert!(parse("bench --instructions --accept").unwrap().accept);
-        let only = parse("bench --instructions --only step,send").unwrap();
-        assert_eq!(only.only, ["step", "send"]);
+        let said = parse("bench --instructions --accept --only step,send").unwrap();
+        assert!(said.accept && said.only == ["step", "send"]);
         assert!(parse("bench --instructions --quick").is_err());
-        assert!(parse("bench --accept").is_err());
     }
 
     #[test]
@@ -289,17 +254,17 @@ mod tests {
         let profile = |instructions, own| Profile {
             instructions,
             own: [(1, own)].into(),
-            ..Profile::default()
+            calls: [("malloc".to_owned(), own)].into(),
         };
         let act = Act::parse("step\t2\t12\ta step: one").unwrap();
         assert_eq!(act.what, "a step: one");
-        let cost = act.difference([&profile(1_000, 30), &profile(5_154, 90)], None);
-        let expected = Cost {
-            instructions: 415.4,
-            own: 6.0,
-            ..Cost::default()
-        };
-        assert_eq!(cost, expected);
+        let (few, many) = (profile(1_000, 30), profile(5_154, 90));
+        let cost = |listing| Vec::from_iter(act.difference([&few, &many], listing).into_values());
+        assert_eq!(cost(None), [6.0, 415.4, 6.0]);
+        assert_eq!(
+            cost(Some(&Listing::from([(1, RMWS)]))),
+            [6.0, 0.0, 415.4, 6.0, 6.0]
+        );
         assert_eq!(Act::parse("step\t2\tmany\ta step"), None);
     }
 }

@@ -1,14 +1,13 @@
 //! The table in `benches/instructions.md`: the committed counts, beside the lower bounds that the
 //! promises set, `xtask/least.txt`.
 
-use super::committed::Committed;
+use super::committed::{Committed, called};
 use crate::Failure;
-use std::fmt::Write;
+use crate::root::root;
 use std::fs;
-use std::path::Path;
 
 /// Where it is, in the project's folder.
-pub(super) const DOCUMENT: &str = "benches/instructions.md";
+const DOCUMENT: &str = "benches/instructions.md";
 
 const BEGIN: &str = "<!-- count:acts -->\n";
 const END: &str = "<!-- /count:acts -->";
@@ -17,11 +16,14 @@ const LEAST: &str = include_str!("../../least.txt");
 
 /// Replaces the table in the document by the table of the committed counts. Changes nothing if no
 /// committed set is complete.
-pub(super) fn update(path: &Path, committed: &Committed) -> Result<(), Failure> {
+pub(super) fn update(committed: &Committed) -> Result<(), Failure> {
     if let Some(table) = table(committed) {
-        let text = fs::read_to_string(path)?;
-        let new = replace(&text, &table).ok_or_else(|| format!("{DOCUMENT} lacks {BEGIN}"))?;
-        fs::write(path, new)?;
+        let path = root().join(DOCUMENT);
+        let new = replace(&fs::read_to_string(&path)?, &table);
+        fs::write(
+            path,
+            new.ok_or_else(|| format!("{DOCUMENT} lacks {BEGIN}"))?,
+        )?;
     }
     Ok(())
 }
@@ -40,24 +42,20 @@ fn least() -> impl Iterator<Item = [&'static str; 5]> {
 
 fn table(committed: &Committed) -> Option<String> {
     let (machine, counts) = committed.shown()?;
-    let mut table = format!("{machine}.\n\n");
+    let mut table = format!("{}.\n\n", called(machine));
     table += "| act | instructions | RMWs | allocations | why |\n|---|---|---|---|---|\n";
     for [act, what, rmws, allocations, why] in least() {
         let Some(cost) = counts.get(act) else {
             continue;
         };
         // The least is in brackets, where it is not 0.
-        let beside = |count: f64, least: &str| match least.parse::<f64>() {
-            Ok(least) if least > 0.0 => format!("{count:.2} ({least:.2})"),
-            _ => format!("{count:.2}"),
+        let beside = |column: &str, least: &str| match least.parse::<f64>() {
+            Ok(least) if least > 0.0 => format!("{:.2} ({least:.2})", cost[column]),
+            _ => format!("{:.2}", cost[column]),
         };
-        let instructions = cost.instructions;
-        let rmws = beside(cost.rmws?, rmws);
-        let allocations = beside(cost.allocations, allocations);
-        let _ = writeln!(
-            table,
-            "| {what} | {instructions:.1} | {rmws} | {allocations} | {why} |"
-        );
+        let (rmws, allocations) = (beside("rmws", rmws), beside("allocations", allocations));
+        let instructions = cost["instructions"];
+        table += &format!("| {what} | {instructions:.1} | {rmws} | {allocations} | {why} |\n");
     }
     Some(table)
 }
@@ -65,34 +63,24 @@ fn table(committed: &Committed) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::instructions::COMMITTED;
-    use crate::root::root;
 
     #[test]
     fn the_document_shows_what_is_committed() {
-        let committed = Committed::load(&root().join(COMMITTED)).unwrap();
+        let committed = Committed::load().unwrap();
         let text = fs::read_to_string(root().join(DOCUMENT)).unwrap();
         let table = table(&committed).unwrap();
         assert!(
             replace(&text, &table).unwrap() == text,
             "{DOCUMENT} is not up to date: `cargo xtask bench --instructions --accept` writes it"
         );
-        assert_eq!(replace(BEGIN, "new"), None);
-    }
-
-    #[test]
-    fn every_committed_act_has_a_least_and_takes_no_less() {
-        let committed = Committed::load(&root().join(COMMITTED)).unwrap();
         let (_, counts) = committed.shown().unwrap();
         assert_eq!(counts.len(), least().count());
         for [act, _, rmws, allocations, _] in least() {
-            let cost = counts
-                .get(act)
-                .unwrap_or_else(|| panic!("{act} is not counted"));
-            // Both are rounded to a hundredth.
-            let is_enough = |count: f64, least: &str| count > least.parse::<f64>().unwrap() - 0.02;
-            assert!(is_enough(cost.rmws.unwrap(), rmws), "{act}");
-            assert!(is_enough(cost.allocations, allocations), "{act}");
+            for (column, least) in [("rmws", rmws), ("allocations", allocations)] {
+                // Both are rounded to a hundredth.
+                let is_enough = counts[act][column] > least.parse::<f64>().unwrap() - 0.02;
+                assert!(is_enough, "{act} takes less than the least");
+            }
         }
     }
 }

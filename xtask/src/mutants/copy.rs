@@ -20,10 +20,7 @@ pub(crate) struct Copy {
 impl Copy {
     /// The copy in `folder`, brought up to date with the workspace.
     pub(crate) fn new(folder: &Path) -> Result<Self, Failure> {
-        Self::of(root(), &files()?, folder)
-    }
-
-    fn of(source: &Path, files: &[String], folder: &Path) -> Result<Self, Failure> {
+        let files = files()?;
         let tree = Tree {
             root: folder.join("tree"),
             target: folder.join("target"),
@@ -36,7 +33,7 @@ impl Copy {
             fs::remove_file(tree.root.join(path))?;
         }
         for path in files {
-            write(&tree.root.join(path), &fs::read(source.join(path))?)?;
+            write(&tree.root.join(&path), &fs::read(root().join(&path))?)?;
         }
         let originals = Changes::new();
         Ok(Self { tree, originals })
@@ -63,40 +60,4 @@ fn write(path: &Path, text: &[u8]) -> Result<(), Failure> {
     }
     fs::create_dir_all(path.parent().unwrap_or(path))?;
     Ok(fs::write(path, text)?)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_mutant_follows_on_the_original() {
-        let name = format!("ganger-mutants-{}", std::process::id());
-        let folder = std::env::temp_dir().join(name);
-        let source = folder.join("source");
-        write(&source.join("src/a.rs"), b"a").unwrap();
-        write(&source.join("b.rs"), b"b").unwrap();
-        let files = ["src/a.rs", "b.rs"].map(str::to_owned);
-        let copy = |count| Copy::of(&source, &files[..count], &folder.join("copy")).unwrap();
-        let texts = || {
-            let read = |path| fs::read_to_string(folder.join("copy/tree").join(path));
-            ["src/a.rs", "b.rs"]
-                .map(|path| read(path).unwrap_or_default())
-                .join(" ")
-        };
-        let change = |path: &str, text: &str| (path.to_owned(), text.to_owned());
-        let mut both = copy(2);
-        both.apply(&Changes::from([
-            change("src/a.rs", "A"),
-            change("b.rs", "B"),
-        ]))
-        .unwrap();
-        assert_eq!(texts(), "A B");
-        both.apply(&Changes::from([change("b.rs", "BB")])).unwrap();
-        assert_eq!(texts(), "a BB");
-        // A copy that was left behind is brought up to date.
-        copy(1);
-        assert_eq!(texts(), "a ");
-        fs::remove_dir_all(folder).unwrap();
-    }
 }

@@ -8,15 +8,15 @@
 //! 1. The workspace is copied and built with all mutants in it; a number chooses a mutant
 //!    (`change.rs`). Without a number the build is the original. It must pass the tests that the
 //!    list names, and each other test that a mutant fails.
-//! 2. Each mutant is chosen, and the tests that the list names as its killer are run. For each
-//!    survivor, all other tests are run until a test fails: the loom models, each for a minute at
-//!    most, all tests under `std`, and these again with full fences if the crate can have free
-//!    fences. A test that exceeds its time limit has failed too.
-//!    Examples in the documentation are not run: they show, they do not test.
+//! 2. Each mutant is chosen, and the tests that the list names as its killer are run. A test that
+//!    exceeds its time limit has failed too.
 //! 3. A mutant that changes more than bodies of functions is built alone, in another copy.
-//! 4. A mutant that survives is an error, unless the list says that it is equivalent to the
-//!    original or why no test can show the difference. A killed mutant of such an entry is an error
-//!    as well.
+//! 4. A mutant that its killer passes is an error. A list may say in the place of a killer that a
+//!    mutant is equivalent to the original, or why no test can show the difference. All tests are
+//!    run on it until a test fails, which is an error as well: the loom models, each for a minute
+//!    at most, all tests under `std`, and these again with full fences if the crate can have free
+//!    fences.
+//!    Examples in the documentation are not run: they show, they do not test.
 
 mod change;
 mod copy;
@@ -37,7 +37,7 @@ use std::fs::{self, File};
 use std::path::Path;
 use std::sync::Mutex;
 use std::time::Instant;
-use trial::{Candidate, Kind, Trial, Verdict};
+use trial::{Candidate, Kind, Trial};
 
 /// Where the lists are, called after the crates' folders.
 const LISTS: &str = "xtask/mutants";
@@ -48,16 +48,11 @@ pub(crate) struct Options {
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     only: Vec<String>,
 
-    /// Lists the mutants, checks that each fits the sources, and runs none
-    #[arg(long)]
-    list: bool,
-
     /// Checks that each mutant fits the sources, and runs none
-    #[arg(long, conflicts_with = "list")]
+    #[arg(long)]
     check: bool,
 
-    /// Runs the killers that the lists name, and no other tests: much faster. Mutants without a
-    /// killer are left out
+    /// Leaves out the mutants without a killer, for which all tests are run
     #[arg(long)]
     killers: bool,
 
@@ -86,33 +81,27 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
             .flat_map(|it| &it.1)
             .any(|it| it.mutant.name == *name)
         {
-            return Err(format!("no mutant is called {name}; --list shows them").into());
+            return Err(format!("no mutant is called {name}; {LISTS} has them").into());
         }
     }
-    for (_, mutants) in &mut crates {
+    for (package, mutants) in &mut crates {
+        println!("{package}: {} mutants fit the sources", mutants.len());
         mutants.retain(|Prepared { mutant, .. }| {
             let is_asked = options.only.is_empty() || options.only.contains(&mutant.name);
             is_asked && (!options.killers || mutant.killer().is_some())
         });
     }
-    crates.retain(|(_, mutants)| !mutants.is_empty());
+    if options.check {
+        return Ok(());
+    }
     let folder = Tree::own().target.join("mutants");
     fs::create_dir_all(&folder)?;
     let lock = File::create(folder.join("lock"))?;
-    if !options.check && !options.list {
-        let busy = |error| format!("another run is at work in {}: {error}", folder.display());
-        lock.try_lock().map_err(busy)?;
-    }
+    let busy = |error| format!("another run is at work in {}: {error}", folder.display());
+    lock.try_lock().map_err(busy)?;
     let mut complaints = Vec::new();
-    for (package, mutants) in &crates {
-        println!("{package}: {} mutants fit the sources", mutants.len());
-        if options.list {
-            for Mutant { name, why, .. } in mutants.iter().map(|it| &it.mutant) {
-                println!("{name:<48} {why}");
-            }
-        } else if !options.check {
-            complaints.extend(run_crate(package, mutants, options, &folder)?);
-        }
+    for (package, mutants) in crates.iter().filter(|it| !it.1.is_empty()) {
+        complaints.extend(run_crate(package, mutants, options, &folder)?);
     }
     match complaints.is_empty() {
         true => Ok(()),
@@ -139,11 +128,14 @@ fn prepare(packages: &[String]) -> Result<Vec<(String, Vec<Prepared>)>, Failure>
         let path = format!("{LISTS}/{name}.txt");
         let text = fs::read_to_string(root().join(&path))?;
         let mutants = list::parse(&text).map_err(|error| format!("{path}: {error}"))?;
-        let files = words(name)?;
+        let words = words(name)?;
         let mut prepared = Vec::new();
         for mutant in mutants {
-            let killer = mutant.killer().filter(|killer| !is_there(killer, &files));
-            wrong.extend(killer.map(|it| format!("{path}: {}: no test {it}", mutant.name)));
+            let test = mutant
+                .killer()
+                .and_then(|it| it.split(" (").next()?.split("::").last());
+            let missing = test.filter(|test| !words.contains(*test));
+            wrong.extend(missing.map(|it| format!("{path}: {}: no test {it}", mutant.name)));
             match change::changes(&mutant, name, &sources) {
                 Ok((changes, bodies)) => prepared.push(Prepared {
                     mutant,
@@ -161,29 +153,20 @@ fn prepare(packages: &[String]) -> Result<Vec<(String, Vec<Prepared>)>, Failure>
     }
 }
 
-/// Returns the words in the path, and in the text, of each file of a crate.
-fn words(name: &str) -> Result<Vec<[BTreeSet<String>; 2]>, Failure> {
-    let mut files = files()?;
-    files.retain(|path| path.starts_with(&format!("crates/{name}/")) && path.ends_with(".rs"));
-    let words = |text: &str| text.split(|c| !is_word(c)).map(str::to_owned).collect();
-    let of = |path: &String| Ok([words(path), words(&fs::read_to_string(root().join(path))?)]);
-    files.iter().map(of).collect()
-}
-
-/// Whether a file of the killer's module has the killer's name. Only words are looked at: a macro
-/// may write the test.
-fn is_there(killer: &str, files: &[[BTreeSet<String>; 2]]) -> bool {
-    let killer = killer.split(" (").next().unwrap_or(killer);
-    let (file, test) = killer.split_once("::").unwrap_or((killer, ""));
-    let (modules, name) = test.rsplit_once("::").unwrap_or(("", test));
-    let modules = modules.split("::").chain([file]);
-    let modules: Vec<_> = modules
-        .filter(|it| !["", "tests", "unit"].contains(it))
-        .collect();
-    files.iter().any(|[path, text]| {
-        let is_of_module = modules.is_empty() || modules.iter().any(|it| path.contains(*it));
-        is_of_module && (name.is_empty() || text.contains(name))
-    })
+/// Returns the words in the tests of a crate, among which is each test that a list may name, even
+/// if a macro writes the test; and the words in the paths.
+fn words(name: &str) -> Result<BTreeSet<String>, Failure> {
+    let mut words = BTreeSet::from(["unit".to_owned()]);
+    for path in files()?
+        .iter()
+        .filter(|path| path.starts_with(&format!("crates/{name}/")))
+    {
+        if path.ends_with(".rs") {
+            let text = fs::read_to_string(root().join(path))? + path;
+            words.extend(text.split(|c| !is_word(c)).map(str::to_owned));
+        }
+    }
+    Ok(words)
 }
 
 /// Runs the original and then each mutant, prints a line for each, and returns the unexpected
@@ -206,43 +189,35 @@ fn run_crate(
     )?;
     let killer = |number: usize| mutants[number].mutant.killer();
     let killers: Vec<_> = (0..mutants.len()).filter_map(killer).collect();
-    let trial = Trial::of_original(package, kinds, built, &killers, jobs)?;
-    let (by_number, alone): (Vec<_>, Vec<_>) =
-        (0..mutants.len()).partition(|number| numbers.contains(number));
+    let trial = Trial::of_original(built, &killers, jobs)?;
+    println!("{package}: the original passes");
     let results = Mutex::new((0, Vec::new()));
-    let tell = |number: usize, start: Instant, verdict: Result<Verdict, Failure>| {
-        let mutant = &mutants[number].mutant;
-        let (name, reason) = (&mutant.name, &mutant.reason);
+    let tell = |number: usize, start: Instant, killed: Result<Option<String>, Failure>| {
+        let Mutant { name, reason, .. } = &mutants[number].mutant;
         let mut results = results.lock().expect("no thread panics with it");
         results.0 += 1;
         let (done, all, seconds) = (results.0, mutants.len(), start.elapsed().as_secs());
-        match &verdict {
-            Ok(verdict) => println!("[{done}/{all}] {name}: {verdict} in {seconds} s {reason}"),
-            Err(error) => println!("[{done}/{all}] {name}: {error}"),
-        }
+        let (result, fault) = match (killed, killer(number)) {
+            (Ok(Some(by)), Some(_)) => (format!("killed by {by}"), None),
+            (Ok(Some(by)), None) => (format!("killed by {by}"), Some("the reason is wrong")),
+            (Ok(None), Some(_)) => ("survives".to_owned(), Some("its killer sees nothing")),
+            (Ok(None), None) => (format!("survives: {reason}"), None),
+            (Err(error), _) => (error.to_string(), Some("mend the list or the test")),
+        };
+        println!("[{done}/{all}] {name}: {result} in {seconds} s");
         results
             .1
-            .extend(complaint(mutant, verdict).map(|it| format!("{package}: {it}")));
+            .extend(fault.map(|fault| format!("{package}: {name}: {result}: {fault}")));
     };
-    // Mutants that survive their killer wait: all other tests take much longer than most killers.
-    let left = Mutex::new(Vec::new());
+    let (by_number, alone) = (0..mutants.len()).partition(|number| numbers.contains(number));
     at_a_time(jobs, by_number, |number| {
-        let start = Instant::now();
-        match trial.of_number(number, killer(number), true).transpose() {
-            Some(verdict) => tell(number, start, verdict),
-            None if options.killers => tell(number, start, Ok(Verdict::Survived)),
-            None => left.lock().expect("no thread panics with it").push(number),
-        }
-    });
-    at_a_time(jobs, left.into_inner()?, |number| {
-        let start = Instant::now();
-        let killed = trial.of_number(number, killer(number), false);
         tell(
             number,
-            start,
-            killed.map(|it| it.unwrap_or(Verdict::Survived)),
+            Instant::now(),
+            trial.killer(&trial.built, killer(number), Some(number)),
         );
     });
+    let alone: Vec<_> = alone;
     let mut copy = None;
     for number in alone {
         let start = Instant::now();
@@ -251,10 +226,27 @@ fn run_crate(
             none => none.insert(Copy::new(&folder.join("alone"))?),
         };
         copy.apply(&mutants[number].changes)?;
-        let verdict = trial.of_mutant(&copy.tree, killer(number), options.killers);
-        tell(number, start, verdict);
+        // A single test program is built much faster than all of them.
+        let killer = killer(number);
+        let kinds = killer.map_or_else(|| kinds.clone(), |killer| vec![Kind::of(killer)]);
+        let killed = build_all(package, &kinds, &copy.tree, killer)?
+            .map_err(|stderr| format!("does not build:\n{stderr}").into())
+            .and_then(|built| trial.killer(&built, killer, None));
+        tell(number, start, killed);
     }
     Ok(results.into_inner()?.1)
+}
+
+/// Builds the tests of each kind. The inner `Err` has the compiler's messages.
+fn build_all(
+    package: &str,
+    kinds: &[Kind],
+    tree: &Tree,
+    killer: Option<&str>,
+) -> Result<Result<Vec<Candidate>, String>, Failure> {
+    let built = kinds.iter().map(|kind| kind.build(tree, package, killer));
+    let built = built.collect::<Result<Result<Vec<_>, _>, _>>()?;
+    Ok(built.map(|built| built.into_iter().flatten().collect()))
 }
 
 /// The tests that were built, and the numbers of the mutants in them.
@@ -274,12 +266,8 @@ fn build(
         let read = |path: &str| Ok(fs::read_to_string(tree.root.join(path))?);
         let (changes, lines) = change::merged(&mutants, read)?;
         copy.apply(&changes)?;
-        let builds = kinds.iter().map(|kind| kind.build(&tree, package, None));
-        let stderr = match builds.collect::<Result<Result<Vec<_>, _>, _>>()? {
-            Ok(built) => {
-                let numbers = mutants.iter().map(|(number, _)| *number).collect();
-                return Ok((built.into_iter().flatten().collect(), numbers));
-            }
+        let stderr = match build_all(package, kinds, &tree, None)? {
+            Ok(built) => return Ok((built, mutants.into_iter().map(|it| it.0).collect())),
             Err(stderr) => stderr,
         };
         if mutants.is_empty() {
@@ -294,18 +282,6 @@ fn build(
     }
 }
 
-/// Returns the fault, and whether the tests or the list have it.
-fn complaint(mutant: &Mutant, verdict: Result<Verdict, Failure>) -> Option<String> {
-    let name = &mutant.name;
-    match (verdict, mutant.killer().is_some()) {
-        (Ok(Verdict::Killed(_)), true) | (Ok(Verdict::Survived), false) => None,
-        (Ok(Verdict::Survived), true) => Some(format!("{name} survives: a test is missing")),
-        (Ok(Verdict::DoesNotBuild), _) => Some(format!("{name} does not build: mend the list")),
-        (Ok(verdict), false) => Some(format!("{name} is {verdict}: the list's reason is wrong")),
-        (Err(error), _) => Some(format!("{name}: {error}")),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -314,41 +290,5 @@ mod tests {
     fn every_list_fits_the_sources() {
         let crates = prepare(&packages().unwrap()).unwrap();
         assert!(crates.len() > 20);
-    }
-
-    #[test]
-    fn a_killer_is_in_a_file_of_its_module() {
-        let words = |text: &str| text.split(' ').map(str::to_owned).collect();
-        let files = [("it load stress", "two"), ("queue", "three")];
-        let files = files.map(|(path, text)| [words(path), words(text)]);
-        for killer in [
-            "stress::two",
-            "load::stress::two",
-            "unit::queue::tests::three",
-            "stress",
-        ] {
-            assert!(is_there(killer, &files), "{killer}");
-        }
-        for killer in ["stress::tw", "stress::three", "strain"] {
-            assert!(!is_there(killer, &files), "{killer}");
-        }
-    }
-
-    #[test]
-    fn a_verdict_is_held_against_what_the_list_says() {
-        let lists = [
-            "k\n  m @ f: a ~> b",
-            "(equivalent)\n  m @ f: a ~> b\n      = e",
-        ];
-        for (list, expected) in lists
-            .into_iter()
-            .zip([[true, false, false], [false, true, false]])
-        {
-            let mutant = &list::parse(list).unwrap()[0];
-            let killed = Verdict::Killed("stress::two".to_owned());
-            let verdicts = [killed, Verdict::Survived, Verdict::DoesNotBuild];
-            let fine = verdicts.map(|verdict| complaint(mutant, Ok(verdict)).is_none());
-            assert_eq!(fine, expected, "{list}");
-        }
     }
 }

@@ -1,4 +1,4 @@
-//! The tests of a crate, run in order until a test fails.
+//! The tests of a crate, tried on a mutant until a test fails.
 //!
 //! A list names a test as `file::test`, or a whole file: a file in `tests` or `tests/it`, or
 //! `unit`. A name with `loom_` means a model unless ` (std)` follows; any other name means the test
@@ -11,9 +11,7 @@ use crate::cargo::{Cargo, Ending, Test};
 use crate::loom::{self, at_a_time};
 use crate::root::Tree;
 use std::collections::BTreeMap;
-use std::fmt;
 use std::fs;
-use std::sync::Mutex;
 use std::time::Duration;
 
 const STD: &str = " (std)";
@@ -48,41 +46,22 @@ pub(crate) struct Candidate {
     test: Test,
 }
 
-/// The tests' result for a mutant.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Verdict {
-    /// By a test, which may hang.
-    Killed(String),
-    Survived,
-    /// The list is wrong: it tells nothing about the tests.
-    DoesNotBuild,
-}
-
-impl fmt::Display for Verdict {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Killed(by) => write!(f, "killed by {by}"),
-            Self::Survived => write!(f, "survives"),
-            Self::DoesNotBuild => write!(f, "does not build"),
-        }
-    }
-}
-
 impl Kind {
     /// Returns the ways in which a package's tests are run, the models first, if any.
     pub(crate) fn all(package: &str) -> Result<Vec<Self>, Failure> {
         let manifest = fs::read_to_string(Tree::own().package(package).join("Cargo.toml"))?;
         let has_models = loom::packages()?.iter().any(|it| it == package);
-        let kinds = [
-            (Self::Model, has_models),
-            (Self::Std, true),
-            (Self::Fenced, manifest.contains("membarrier")),
-        ];
-        Ok(kinds.into_iter().filter(|it| it.1).map(|it| it.0).collect())
+        let mut kinds = vec![Self::Model, Self::Std, Self::Fenced];
+        kinds.retain(|kind| match kind {
+            Self::Model => has_models,
+            Self::Std => true,
+            Self::Fenced => manifest.contains("membarrier"),
+        });
+        Ok(kinds)
     }
 
     /// Returns the way to run the test that a list names.
-    fn of(killer: &str) -> Self {
+    pub(crate) fn of(killer: &str) -> Self {
         match killer {
             _ if killer.ends_with(FENCED) => Self::Fenced,
             _ if killer.ends_with(STD) || !killer.contains("loom_") => Self::Std,
@@ -98,18 +77,13 @@ impl Kind {
         package: &str,
         killer: Option<&str>,
     ) -> Result<Result<Vec<Candidate>, String>, Failure> {
-        let file = killer.map(|killer| killer.split([':', ' ']).next().unwrap_or_default());
-        let call = match self {
-            Self::Model => loom::build(tree, package, file),
-            Self::Std | Self::Fenced => {
-                let test = Cargo::new(["test", "--no-run", "--all-features", "-p", package]);
-                let test = test.at(tree);
-                match file {
-                    None => test,
-                    Some("unit") => test.args(["--lib"]),
-                    Some(file) => test.args(["--test", tree.program(package, file)]),
-                }
-            }
+        let file = killer.and_then(|killer| killer.split([':', ' ']).next());
+        let std = || Cargo::new(&format!("test --no-run --all-features -p {package}")).at(tree);
+        let call = match (self, file) {
+            (Self::Model, file) => loom::build(tree, package, file),
+            (_, None) => std(),
+            (_, Some("unit")) => std().args("--lib"),
+            (_, Some(file)) => std().args("--test").arg(tree.program(package, file)),
         };
         // No debugger will be attached.
         let call = call.env("CARGO_PROFILE_DEV_DEBUG", "none");
@@ -117,22 +91,22 @@ impl Kind {
             Ok(stderr) => stderr,
             Err(stderr) => return Ok(Err(stderr)),
         };
-        let mut tests = Test::list(&stderr, tree, package)?;
-        tests.retain(|test| self != Self::Model || loom::is_model(test));
-        let candidate = |test: Test| {
-            let how = match self {
-                Self::Std if loom::is_model(&test) => STD,
-                Self::Model | Self::Std => "",
-                Self::Fenced => FENCED,
+        let tests = Test::list(&stderr, tree, package)?.into_iter();
+        let candidates = tests.filter_map(|test| {
+            let how = match (self, loom::is_model(&test)) {
+                (Self::Model, false) => return None,
+                (Self::Std, true) => STD,
+                (Self::Model, true) | (Self::Std, false) => "",
+                (Self::Fenced, _) => FENCED,
             };
             let called = format!("{}::{}{how}", test.file, test.name);
-            Candidate {
+            Some(Candidate {
                 kind: self,
                 called,
                 test,
-            }
-        };
-        Ok(Ok(tests.into_iter().map(candidate).collect()))
+            })
+        });
+        Ok(Ok(candidates.collect()))
     }
 
     /// Returns the additions to the environment of the tests.
@@ -157,12 +131,10 @@ fn means(killer: &str, called: &str) -> bool {
     called == killer || called.ends_with(&format!("::{killer}")) || is_of_file()
 }
 
-/// The tests of a crate, built with the mutants that a number chooses, and each test's time for the
-/// original.
+/// The tests of a crate, built with the mutants that a number chooses, and each killer's time for
+/// the original.
 pub(crate) struct Trial {
-    package: String,
-    kinds: Vec<Kind>,
-    built: Vec<Candidate>,
+    pub(crate) built: Vec<Candidate>,
     times: BTreeMap<String, Duration>,
 }
 
@@ -170,133 +142,71 @@ impl Trial {
     /// Runs the tests that the `killers` mean on the original, which must pass them, `threads` at a
     /// time. Other tests run on the original when a mutant fails them.
     pub(crate) fn of_original(
-        package: &str,
-        kinds: Vec<Kind>,
         built: Vec<Candidate>,
         killers: &[&str],
         threads: usize,
     ) -> Result<Self, Failure> {
-        let is_there = |killer: &&&str| built.iter().any(|it| means(killer, &it.called));
-        if let Some(killer) = killers.iter().find(|killer| !is_there(killer)) {
-            return Err(format!("there is no test {killer}").into());
-        }
-        let meant = built
-            .iter()
-            .filter(|it| killers.iter().any(|killer| means(killer, &it.called)));
-        let times = Mutex::new(BTreeMap::new());
-        let failed = Mutex::new(Vec::new());
-        at_a_time(threads, meant.collect(), |it: &Candidate| {
-            let run = it.test.run(&it.kind.env(), MOST);
-            match run.ending {
-                Ending::Passed => {
-                    let mut times = times.lock().expect("no thread panics with it");
-                    times.insert(it.called.clone(), run.time);
-                }
-                _ => {
-                    let mut failed = failed.lock().expect("no thread panics with it");
-                    failed.push(format!("{}\n{}", it.called, run.text));
-                }
+        for killer in killers {
+            if !built.iter().any(|it| means(killer, &it.called)) {
+                return Err(format!("there is no test {killer}").into());
             }
-        });
-        let failed = failed.into_inner()?.join("\n");
-        if !failed.is_empty() {
-            return Err(format!("the original fails, so mutants tell nothing: {failed}").into());
         }
-        println!("{package}: the original passes");
-        let (package, times) = (package.to_owned(), times.into_inner()?);
-        Ok(Self {
-            package,
-            kinds,
-            built,
-            times,
-        })
+        let is_meant = |it: &&Candidate| killers.iter().any(|killer| means(killer, &it.called));
+        let meant = built.iter().filter(is_meant).collect();
+        let runs = at_a_time(threads, meant, |it: &Candidate| {
+            (it.called.clone(), it.test.run(&it.kind.env(), MOST))
+        });
+        if let Some((called, run)) = runs.iter().find(|it| it.1.ending != Ending::Passed) {
+            return Err(format!("the original fails {called}:\n{}", run.text).into());
+        }
+        let times = runs
+            .into_iter()
+            .map(|(called, run)| (called, run.time))
+            .collect();
+        Ok(Self { built, times })
     }
 
-    /// Runs the tests that `killer` means on the mutant of this number, or all other tests, the
-    /// models first, until a test fails.
-    pub(crate) fn of_number(
+    /// Tries the tests that `killer` means, or all without a killer, on the mutant of this number,
+    /// or on the only mutant of the build. Returns the first test that fails.
+    pub(crate) fn killer(
         &self,
-        number: usize,
+        candidates: &[Candidate],
         killer: Option<&str>,
-        is_killer: bool,
-    ) -> Result<Option<Verdict>, Failure> {
-        let is_meant = |it: &&Candidate| killer.is_some_and(|killer| means(killer, &it.called));
-        for candidate in self.built.iter().filter(|it| is_meant(it) == is_killer) {
-            if let Some(killed) = self.try_one(candidate, is_killer, Some(number))? {
-                return Ok(Some(killed));
+        number: Option<usize>,
+    ) -> Result<Option<String>, Failure> {
+        let is_meant = |it: &&Candidate| killer.is_none_or(|killer| means(killer, &it.called));
+        for Candidate { kind, called, test } in candidates.iter().filter(is_meant) {
+            let usual = self.times.get(called);
+            let limit = usual.map_or(MOST, |&usual| usual * TIMES + GRACE);
+            let mut env = kind.env();
+            env.extend(number.map(|number| (CHOICE, number.to_string())));
+            if *kind == Kind::Model && killer.is_none() {
+                env.push(("LOOM_MAX_DURATION", IN_PASSING.to_owned()));
             }
+            let mut ending = test.run(&env, limit).ending;
+            if ending == Ending::Killed || ending != Ending::Passed && killer.is_none() {
+                // A test that no list names may have failed by chance, and the system may have
+                // killed the wrong process.
+                ending = test.run(&env, limit).ending;
+            }
+            if ending == Ending::Passed {
+                continue;
+            }
+            if usual.is_none() {
+                let original = self.built.iter().find(|it| it.called == *called);
+                let run = original.map(|it| it.test.run(&kind.env(), MOST));
+                if run.is_none_or(|run| run.ending != Ending::Passed) {
+                    return Err(format!("the original fails {called} as well").into());
+                }
+            }
+            let hangs = if ending == Ending::Hung {
+                ", which hangs"
+            } else {
+                ""
+            };
+            return Ok(Some(format!("{called}{hangs}")));
         }
         Ok(None)
-    }
-
-    /// Runs the tests on the mutant in `tree` until a test fails: first the tests that `killer`
-    /// means, then the models, then all others, unless `killer_only`. Shows the compiler's messages
-    /// if the mutant does not build.
-    pub(crate) fn of_mutant(
-        &self,
-        tree: &Tree,
-        killer: Option<&str>,
-        killer_only: bool,
-    ) -> Result<Verdict, Failure> {
-        // A single test program is built much faster than all of them.
-        let first = killer.map(|killer| (Kind::of(killer), Some(killer)));
-        let all = self.kinds.iter().filter(|_| !killer_only);
-        for (kind, only) in first.into_iter().chain(all.map(|&kind| (kind, None))) {
-            let candidates = match kind.build(tree, &self.package, only)? {
-                Ok(candidates) => candidates,
-                Err(stderr) => {
-                    println!("{stderr}");
-                    return Ok(Verdict::DoesNotBuild);
-                }
-            };
-            for candidate in candidates {
-                let is_killer = killer.is_some_and(|killer| means(killer, &candidate.called));
-                // The killer has been run when it is the turn of all.
-                if is_killer == only.is_some()
-                    && let Some(killed) = self.try_one(&candidate, is_killer, None)?
-                {
-                    return Ok(killed);
-                }
-            }
-        }
-        Ok(Verdict::Survived)
-    }
-
-    /// Runs a test on the mutant of this number, or on the only mutant of the build.
-    fn try_one(
-        &self,
-        Candidate { kind, called, test }: &Candidate,
-        is_killer: bool,
-        number: Option<usize>,
-    ) -> Result<Option<Verdict>, Failure> {
-        let usual = self.times.get(called);
-        let limit = usual.map_or(MOST, |&usual| usual * TIMES + GRACE);
-        let mut env = kind.env();
-        env.extend(number.map(|number| (CHOICE, number.to_string())));
-        if *kind == Kind::Model && !is_killer {
-            env.push(("LOOM_MAX_DURATION", IN_PASSING.to_owned()));
-        }
-        let mut run = test.run(&env, limit);
-        let is_sure = is_killer && run.ending != Ending::Killed;
-        if run.ending != Ending::Passed && !is_sure {
-            // A test that no list names may have failed by chance, and the system may have killed
-            // the wrong process.
-            run = test.run(&env, limit);
-        }
-        if run.ending != Ending::Passed && usual.is_none() {
-            let original = self.built.iter().find(|it| it.called == *called);
-            let original = original.ok_or_else(|| format!("the original has no test {called}"))?;
-            let run = original.test.run(&kind.env(), MOST);
-            if run.ending != Ending::Passed {
-                let text = run.text;
-                return Err(format!("the original fails {called}: {text}").into());
-            }
-        }
-        Ok(match run.ending {
-            Ending::Passed => None,
-            Ending::Failed | Ending::Killed => Some(Verdict::Killed(called.clone())),
-            Ending::Hung => Some(Verdict::Killed(format!("{called}, which hangs"))),
-        })
     }
 }
 

@@ -18,9 +18,8 @@ pub(super) fn run() -> Result<Option<String>, Failure> {
     if let Err(error) = Command::new("valgrind").arg("--version").output() {
         return Ok(Some(format!("can't start valgrind: {error}")));
     }
-    let build = ["build", "--release", "-p", "ganger-examples"];
-    let example = ["--bin", "wordfreq", "--features", "wordfreq"];
-    Cargo::new(build).args(example).run()?;
+    let example = "-p ganger-examples --bin wordfreq --features wordfreq";
+    Cargo::new("build --release").args(example).run()?;
     let output = Command::new("valgrind")
         .args(["--leak-check=full", "--errors-for-leak-kinds=definite"])
         .arg(format!("--error-exitcode={FOUND}"))

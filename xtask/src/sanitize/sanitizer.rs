@@ -44,11 +44,16 @@ impl Sanitizer {
             // rustc refuses to link code with and without this sanitizer.
             flags.push_str(" -Cunsafe-allow-abi-mismatch=sanitizer");
         }
-        Cargo::nightly(["test", "--no-run", "--lib", "--tests", "-p", package])
-            .at(&self.tree())
-            .flags(&flags)
-            .args(["--target", &nightly.host])
-            .args(nightly.has_sources.then_some("-Zbuild-std"))
+        let test = format!(
+            "test --no-run --lib --tests -p {package} --target {}",
+            nightly.host
+        );
+        let test = Cargo::nightly(&test).at(&self.tree()).flags(&flags);
+        test.args(if nightly.has_sources {
+            "-Zbuild-std"
+        } else {
+            ""
+        })
     }
 
     /// Returns the environment of the tests.

@@ -5,77 +5,18 @@ use super::Findings;
 use super::source::{Source, count};
 use crate::rust::is_word;
 
-/// Words that some files must not have.
-struct Forbidden {
-    /// Each entry is found in a line that has all its words.
-    words: &'static [&'static str],
-    what: &'static str,
-    /// Whether the rule is for the product code of this crate.
-    is_for: fn(&str) -> bool,
-    /// Files in `crates` that may have the words.
-    but: &'static [&'static str],
+/// The rules of words: the words, the crates, the files that may have the words, and why.
+fn rules() -> impl Iterator<Item = [&'static str; 4]> {
+    let lines = include_str!("../../words.txt")
+        .lines()
+        .filter(|line| !line.starts_with('#'));
+    let parts = lines.map(|line| Vec::from_iter(line.split(" | ")));
+    parts.map(|parts| {
+        parts
+            .try_into()
+            .expect("a rule of words.txt has four parts")
+    })
 }
-
-const FORBIDDEN: [Forbidden; 4] = [
-    Forbidden {
-        words: &["std::sync atomic", "core::sync atomic"],
-        what: "loom can't see these atomics: take ganger_sync::atomic",
-        is_for: |name| ["deque", "nodes", "mpsc", "ring", "sched"].contains(&name),
-        but: &[],
-    },
-    // The same code runs in a simulation, whose time is virtual.
-    Forbidden {
-        words: &["Instant::now", "SystemTime::now"],
-        what: "a clock outside of the clock module",
-        is_for: is_simulated,
-        but: &[
-            "again/src/run.rs",
-            "sched/src/base/clock.rs",
-            "channel/src/block.rs",
-            "cluster/src/node/start.rs",
-            "mpsc/src/channel/receiver.rs",
-            "mpsc/src/channel/room.rs",
-            "mpsc/src/channel/yields.rs",
-            "net/src/hyper.rs",
-            "net/src/reactor/timers.rs",
-            "observe/src/dumps/files.rs",
-            "tokio/src/serve/activity.rs",
-            "wait/src/block.rs",
-            "os/src/backtraces/sample.rs",
-        ],
-    },
-    // A seed repeats a simulation. A secret is no secret if it is seeded.
-    Forbidden {
-        words: &[
-            "rand::rng",
-            "rand::random",
-            "RandomState",
-            "fastrand::Rng::new",
-            "fastrand::Rng::default",
-        ],
-        what: "chance that no seed repeats: take a seeded fastrand::Rng",
-        is_for: is_simulated,
-        but: &[
-            "again/src/run.rs",
-            "sched/src/runtime/hash_key.rs",
-            "sched/src/runtime/shared.rs",
-        ],
-    },
-    // A stranger that knows the hash chooses keys that all meet in a single place.
-    Forbidden {
-        words: &[
-            "rustc_hash",
-            "fxhash",
-            "FixedState",
-            "foldhash::fast",
-            "BuildHasherDefault",
-            "with_hasher",
-        ],
-        what: "a hash without a key: take the map's default hasher",
-        is_for: |_| true,
-        but: &[],
-    },
-];
 
 /// The facade's examples, and programs, are users of the scheduler; soaks are tests of others.
 fn is_simulated(name: &str) -> bool {
@@ -88,15 +29,7 @@ const ORDERINGS: [&str; 5] = ["Relaxed", "Acquire", "Release", "AcqRel", "SeqCst
 const REACH: usize = 6;
 
 /// Pronouns in whose place a role has a name: the sender, the worker, the thief.
-const PRONOUNS: [&str; 7] = [
-    "who",
-    "whoever",
-    "whom",
-    "somebody",
-    "nobody",
-    "everybody",
-    "anybody",
-];
+const PRONOUNS: &str = "who whoever whom somebody nobody everybody anybody";
 
 const MOST_COLUMNS: usize = 100;
 const MOST_LINES: usize = 600;
@@ -105,13 +38,21 @@ pub(super) fn check(source: &Source, findings: &mut Findings) {
     let path = &*source.path;
     let own = path.trim_start_matches("crates/");
     let name = source.product_crate();
-    let mut rules = Vec::from_iter(name.map(|_| &FORBIDDEN).into_iter().flatten());
-    rules.retain(|it| name.is_some_and(it.is_for) && !it.but.contains(&own));
+    let is_of = |it: &str| match (name, it) {
+        (Some(name), "simulated") => is_simulated(name),
+        (Some(name), it) => it == "*" || it == name,
+        (None, _) => false,
+    };
+    let mut rules: Vec<_> = rules().collect();
+    rules.retain(|[_, crates, but, _]| {
+        crates.split(' ').any(is_of) && !but.split(' ').any(|it| it == own)
+    });
     for (number, line) in source.numbered() {
         let has = |word: &str| count(&line.code, word) > 0;
         if let Some(name) = name.filter(|_| !line.code.trim().is_empty()) {
-            for Forbidden { words, what, .. } in &rules {
-                if let Some(words) = words.iter().find(|words| words.split(' ').all(has)) {
+            for [words, _, _, what] in &rules {
+                let mut words = words.split(' ');
+                if let Some(words) = words.find(|words| words.split('+').all(has)) {
                     findings.add(path, number, format!("`{words}`: {what}"));
                 }
             }
@@ -163,7 +104,9 @@ fn is_explained(source: &Source, index: usize) -> bool {
 /// Complains of the first of the pronouns in a text.
 fn check_words(path: &str, number: usize, text: &str, findings: &mut Findings) {
     let mut words = text.split(|c| !is_word(c));
-    if let Some(word) = words.find(|word| PRONOUNS.iter().any(|it| it.eq_ignore_ascii_case(word))) {
+    if let Some(word) =
+        words.find(|word| PRONOUNS.split(' ').any(|it| it.eq_ignore_ascii_case(word)))
+    {
         let what = format!("`{word}`: name the role, such as the sender, the worker, the thief");
         findings.add(path, number, what);
     }

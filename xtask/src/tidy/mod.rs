@@ -94,9 +94,8 @@ pub(crate) fn run() -> Result<(), Failure> {
     }
     // The step `engines` uses the engines' lock file, which a change of any crate below them may
     // outdate: cargo writes this one.
-    let metadata = || Cargo::new(["metadata", "--format-version", "1", "--manifest-path"]);
-    metadata().args(["Cargo.toml", "--locked"]).stdout()?;
-    metadata().args(["engines/Cargo.toml"]).stdout()?;
+    Cargo::new("metadata --format-version 1 --locked").stdout()?;
+    Cargo::new("metadata --format-version 1 --manifest-path engines/Cargo.toml").stdout()?;
     findings.report(&format!("{} files", sources.len()))
 }
 
