@@ -271,7 +271,8 @@ impl Group {
     }
 
     /// Sends the message to each member once. Members that join meanwhile do not get it. The
-    /// members of another node in a group of a cluster get it by a single message to their node.
+    /// members of another node in a group of a cluster get it by a message to their node for each
+    /// 4,096 of them.
     pub fn broadcast<M: Clone + Send + 'static>(&self, message: &M) -> Delivered {
         let members = self.snapshot();
         let mut delivered = Delivered::default();
