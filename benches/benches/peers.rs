@@ -1,4 +1,4 @@
-//! Ganger's channels, locks and timing wheel compared with others: the same workloads in a single
+//! Ganger's channels and locks compared with others: the same workloads in a single
 //! process, in turns. Prints a Markdown table.
 //!
 //! Other load on the machine makes figures worse: compare minima, and distrust a median far above.
@@ -6,9 +6,9 @@
 use clap::{Parser, ValueEnum};
 use ganger_benches::contest::{HEAD, lines};
 use ganger_benches::driver::machine::machine;
-use ganger_benches::{channels, locks, timers};
+use ganger_benches::{channels, locks};
 
-/// Compares Ganger's channels, locks and timing wheel with others
+/// Compares Ganger's channels and locks with others
 #[derive(Debug, Parser)]
 #[command(bin_name = "cargo bench -p ganger-benches --bench peers --")]
 struct Options {
@@ -43,8 +43,6 @@ enum What {
     Channels,
     /// With tokio, `parking_lot` and Go
     Locks,
-    /// With tokio, `hierarchical_hash_wheel_timer` and a `BTreeMap`
-    Timers,
 }
 
 fn main() {
@@ -57,7 +55,6 @@ fn main() {
         let contests = match what {
             What::Channels => channels::contests(options.quick),
             What::Locks => locks::contests(options.quick),
-            What::Timers => timers::contests(options.quick),
         };
         for contest in contests {
             if contest.name().contains(&options.only) {

@@ -1,5 +1,5 @@
 //! The code of the benchmarks: whole workloads for schedulers, and workloads for the deque, the
-//! mailbox, channels, locks and the timing wheel, all compared with their peers.
+//! mailbox, channels and locks, all compared with their peers.
 //!
 //! The benchmarks themselves are in the folder `benches`: `cargo bench -p ganger-benches`.
 
@@ -12,5 +12,4 @@ pub mod mailbox;
 pub mod queues;
 mod stats;
 mod text;
-pub mod timers;
 pub mod whole;

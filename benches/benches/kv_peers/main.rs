@@ -7,16 +7,17 @@
 #[path = "../../../examples/kv/main.rs"]
 #[allow(dead_code, reason = "the example's own `main`")]
 mod example;
+#[path = "../common/server.rs"]
+mod server;
 mod tokio_server;
 
 use clap::Parser;
 use example::server::Settings;
 use ganger::net::Net;
 use ganger::prelude::*;
-use std::error::Error;
-use std::io::{self, BufRead, BufReader, Read};
+use server::{Failure, Server, until_end};
 use std::net::TcpListener;
-use std::process::{Child as Running, Command, ExitCode, Stdio};
+use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
 
 /// Compares the example `kv` with the same server on tokio, and with redis-server
@@ -59,8 +60,6 @@ struct Options {
 
 const PEERS: [&str; 3] = ["ganger", "tokio", "redis-server"];
 
-type Failure = Box<dyn Error + Send + Sync>;
-
 fn main() -> ExitCode {
     let options = Options::parse();
     let result = match &options.serve {
@@ -85,15 +84,14 @@ fn serve(peer: &str, options: &Options) -> Result<(), Failure> {
         println!("{}", listener.local_addr()?.port());
         let shards = settings.shards;
         std::thread::spawn(move || tokio_server::serve(listener, workers, shards));
-        io::stdin().read_to_end(&mut Vec::new())?;
-        return Ok(());
+        return until_end();
     }
     let builder = Scheduler::builder().workers(workers).driver(Net::new()?);
     let scheduler = builder.mailbox_limit(settings.mailbox_limit()).start()?;
     let any = "127.0.0.1:0".parse()?;
     let (_tree, address) = example::listener::start(&scheduler, any, settings)?;
     println!("{}", address.port());
-    io::stdin().read_to_end(&mut Vec::new())?;
+    until_end()?;
     scheduler.stop(Duration::from_secs(10))?;
     Ok(())
 }
@@ -102,61 +100,30 @@ fn processors() -> usize {
     std::thread::available_parallelism().map_or(2, usize::from)
 }
 
-/// A server in a process of its own.
-struct Server {
-    process: Running,
-    port: u16,
-}
-
-impl Server {
-    fn start(peer: &str, options: &Options) -> Result<Self, Failure> {
-        if peer == "redis-server" {
-            let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
-            let mut command = Command::new(peer);
-            let port_text = port.to_string();
-            command.args(["--port", &port_text, "--save", "", "--appendonly", "no"]);
-            command.args(["--bind", "127.0.0.1", "--daemonize", "no"]);
-            command.stdout(Stdio::null()).stdin(Stdio::null());
-            let process = command.spawn()?;
-            let server = Self { process, port };
-            server.wait_until_it_listens()?;
-            return Ok(server);
-        }
+fn start(peer: &str, options: &Options) -> Result<Server, Failure> {
+    if peer != "redis-server" {
         let mut command = Command::new(std::env::current_exe()?);
         command.args(["--serve", peer]);
         if let Some(workers) = options.workers {
             command.args(["--workers", &workers.to_string()]);
         }
-        let mut process = command
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()?;
-        let mut line = String::new();
-        let output = process.stdout.take().ok_or("no output")?;
-        BufReader::new(output).read_line(&mut line)?;
-        let port = line.trim().parse();
-        let mut server = Self { process, port: 0 };
-        server.port = port.map_err(|_| format!("the server on {peer} has not started"))?;
-        Ok(server)
+        return Server::start(&mut command);
     }
-
-    fn wait_until_it_listens(&self) -> Result<(), Failure> {
-        for _ in 0..1_000 {
-            if std::net::TcpStream::connect(("127.0.0.1", self.port)).is_ok() {
-                return Ok(());
-            }
-            std::thread::sleep(Duration::from_millis(10));
+    let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
+    let mut command = Command::new(peer);
+    let port_text = port.to_string();
+    command.args(["--port", &port_text, "--save", "", "--appendonly", "no"]);
+    command.args(["--bind", "127.0.0.1", "--daemonize", "no"]);
+    command.stdout(Stdio::null()).stdin(Stdio::null());
+    let process = command.spawn()?;
+    let server = Server { process, port };
+    for _ in 0..1_000 {
+        if std::net::TcpStream::connect(("127.0.0.1", port)).is_ok() {
+            return Ok(server);
         }
-        Err("redis-server does not listen after 10 s".into())
+        std::thread::sleep(Duration::from_millis(10));
     }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        // The server has nothing to save.
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-    }
+    Err("redis-server does not listen after 10 s".into())
 }
 
 /// A line of the table: the client's work.
@@ -203,7 +170,7 @@ fn measure(options: &Options) -> Result<(), Failure> {
             let mut figures = vec![Vec::new(); peers.len()];
             for _ in 0..reps {
                 for (peer, figures) in peers.iter().zip(&mut figures) {
-                    let server = Server::start(peer, options)?;
+                    let server = start(peer, options)?;
                     figures.push(run(&workload, &server, requests, options.clients)?);
                 }
             }

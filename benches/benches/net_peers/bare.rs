@@ -2,7 +2,7 @@
 //! connections in turns, and the connections stay open until the program ends.
 
 use crate::echo::BUFFER;
-use crate::measure::Failure;
+use crate::server::Failure;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};

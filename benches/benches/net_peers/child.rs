@@ -1,9 +1,9 @@
-//! A server in a process of its own.
+//! The programs of the servers.
 
-use crate::measure::{Failure, Peer, What};
-use std::io::{BufRead, BufReader};
+use crate::measure::{Peer, What};
+use crate::server::Failure;
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 use tempfile::TempDir;
 
 /// Go's servers: a program that is built first.
@@ -29,55 +29,23 @@ impl Go {
     }
 }
 
-/// A server, until this is dropped.
-pub(crate) struct Server {
-    process: Child,
-    pub(crate) port: u16,
-}
-
-impl Server {
-    pub(crate) fn start(
-        peer: Peer,
-        what: What,
-        workers: usize,
-        go: Option<&Go>,
-    ) -> Result<Self, Failure> {
-        let workers = workers.to_string();
-        let mut command = match go {
-            Some(go) if peer == Peer::Go => {
-                let mut command = Command::new(go.program());
-                command.args([what.name(), &workers]);
-                command
-            }
-            _ => {
-                let mut command = Command::new(std::env::current_exe()?);
-                command.args(["--serve", peer.name(), "--only", what.name()]);
-                command.args(["--workers", &workers]);
-                command
-            }
-        };
-        let process = command
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()?;
-        let mut server = Self { process, port: 0 };
-        let mut line = String::new();
-        let output = server.process.stdout.take().ok_or("no output")?;
-        BufReader::new(output).read_line(&mut line)?;
-        let port = line.trim().parse();
-        server.port = port.map_err(|_| format!("{} has not started", peer.name()))?;
-        Ok(server)
-    }
-
-    pub(crate) fn id(&self) -> u32 {
-        self.process.id()
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        // The server has nothing to save.
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-    }
+/// Returns the command of a server.
+pub(crate) fn command(
+    peer: Peer,
+    what: What,
+    workers: usize,
+    go: Option<&Go>,
+) -> Result<Command, Failure> {
+    let workers = workers.to_string();
+    let mut command = match go {
+        Some(go) if peer == Peer::Go => {
+            let mut command = Command::new(go.program());
+            command.args([&what.to_string(), &workers]);
+            return Ok(command);
+        }
+        _ => Command::new(std::env::current_exe()?),
+    };
+    let (peer, what) = (peer.to_string(), what.to_string());
+    command.args(["--serve", &peer, "--only", &what, "--workers", &workers]);
+    Ok(command)
 }

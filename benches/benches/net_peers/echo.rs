@@ -1,6 +1,7 @@
 //! Servers that echo their input: a process, a task or a goroutine for each connection.
 
-use crate::measure::{Failure, Peer};
+use crate::measure::Peer;
+use crate::server::{Failure, until_end};
 use crate::{bare, idle};
 use async_executor::Executor;
 use async_io::Async;
@@ -9,11 +10,12 @@ use ganger::net::Net;
 use ganger::prelude::*;
 use ganger::tokio::Tokio;
 use std::future::pending;
-use std::io::{self, Read};
+use std::io;
 use std::net::{self, TcpListener};
 use std::sync::Arc;
 use std::thread;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
 use tokio::runtime::Builder;
 
 /// Each connection has a buffer of this size, with every peer.
@@ -25,19 +27,13 @@ pub(crate) fn serve(peer: Peer, workers: usize) -> Result<(), Failure> {
     let listener = listen()?;
     match peer {
         Peer::GangerNet => {
-            let scheduler = start(Scheduler::builder().driver(Net::new()?), workers)?;
+            let scheduler = Scheduler::builder().driver(Net::new()?).workers(workers);
+            let scheduler = scheduler.start()?;
             scheduler.spawn(async move |cx: Cx| on_net(cx, listener).await)?;
-            until_end()
+            return until_end();
         }
-        Peer::GangerTokio => {
-            let scheduler = start(Scheduler::builder().driver(Tokio::new()?), workers)?;
-            scheduler.spawn(async move |cx: Cx| on_ganger_tokio(cx, listener).await)?;
-            until_end()
-        }
-        Peer::Tokio => {
-            thread::spawn(move || on_tokio(listener, workers));
-            until_end()
-        }
+        Peer::GangerTokio => return on_ganger_tokio(listener, workers, echo_by_tokio),
+        Peer::Tokio => on_tokio(listener, workers, false, echo_by_tokio),
         Peer::AsyncIo => {
             let executor = Arc::new(Executor::new());
             let listener = Async::new(listener)?;
@@ -49,14 +45,11 @@ pub(crate) fn serve(peer: Peer, workers: usize) -> Result<(), Failure> {
                 let executor = Arc::clone(&executor);
                 thread::spawn(move || async_io::block_on(executor.run(pending::<()>())));
             }
-            until_end()
         }
-        Peer::Epoll => {
-            bare::serve(listener, workers)?;
-            until_end()
-        }
-        Peer::Go => Err("this is another program".into()),
+        Peer::Epoll => bare::serve(listener, workers)?,
+        Peer::Go => return Err("this is another program".into()),
     }
+    until_end()
 }
 
 /// Listens at a port, and prints the port.
@@ -67,15 +60,50 @@ pub(crate) fn listen() -> io::Result<TcpListener> {
     Ok(listener)
 }
 
-pub(crate) fn start(builder: ganger::Builder, workers: usize) -> Result<Scheduler, Failure> {
-    let scheduler = builder.workers(workers).start()?;
-    Ok(scheduler)
+/// Serves each connection by a task of Ganger, with tokio's sockets.
+pub(crate) fn on_ganger_tokio<F: Future<Output = Result<(), Failure>> + Send + 'static>(
+    listener: TcpListener,
+    workers: usize,
+    each: fn(TcpStream) -> F,
+) -> Result<(), Failure> {
+    let scheduler = Scheduler::builder().driver(Tokio::new()?).workers(workers);
+    let scheduler = scheduler.start()?;
+    scheduler.spawn(async move |cx: Cx| {
+        let listener = tokio::net::TcpListener::from_std(listener)?;
+        while let Ok(accepted) = cx.until_cancelled(listener.accept()).await {
+            let (stream, _) = accepted?;
+            cx.spawn(async move |_: Cx| each(stream).await)?;
+        }
+        Ok(())
+    })?;
+    until_end()
 }
 
-/// Until its standard input ends.
-pub(crate) fn until_end() -> Result<(), Failure> {
-    io::stdin().read_to_end(&mut Vec::new())?;
-    Ok(())
+/// Serves each connection by a task of tokio, on threads of their own.
+pub(crate) fn on_tokio<F: Future<Output = Result<(), Failure>> + Send + 'static>(
+    listener: TcpListener,
+    workers: usize,
+    has_timers: bool,
+    each: fn(TcpStream) -> F,
+) {
+    thread::spawn(move || -> Result<(), Failure> {
+        let mut builder = Builder::new_multi_thread();
+        builder.worker_threads(workers).enable_io();
+        if has_timers {
+            builder.enable_time();
+        }
+        // In a task, as the connections: the thread of `block_on` is no worker.
+        let accepts = async move {
+            let listener = tokio::net::TcpListener::from_std(listener)?;
+            loop {
+                let (stream, _) = listener.accept().await?;
+                tokio::spawn(each(stream));
+            }
+        };
+        builder
+            .build()?
+            .block_on(async { tokio::spawn(accepts).await? })
+    });
 }
 
 async fn on_net(cx: Cx, listener: TcpListener) -> Result<(), Failure> {
@@ -96,32 +124,7 @@ async fn on_net(cx: Cx, listener: TcpListener) -> Result<(), Failure> {
     Ok(())
 }
 
-async fn on_ganger_tokio(cx: Cx, listener: TcpListener) -> Result<(), Failure> {
-    let listener = tokio::net::TcpListener::from_std(listener)?;
-    while let Ok(accepted) = cx.until_cancelled(listener.accept()).await {
-        let (stream, _) = accepted?;
-        cx.spawn(async move |_: Cx| Ok(echo_by_tokio(stream).await?))?;
-    }
-    Ok(())
-}
-
-fn on_tokio(listener: TcpListener, workers: usize) -> io::Result<()> {
-    let mut builder = Builder::new_multi_thread();
-    let runtime = builder.worker_threads(workers).enable_io().build()?;
-    runtime.block_on(async {
-        // In a task, as the connections: the thread of `block_on` is no worker.
-        let accepts = tokio::spawn(async {
-            let listener = tokio::net::TcpListener::from_std(listener)?;
-            loop {
-                let (stream, _) = listener.accept().await?;
-                tokio::spawn(echo_by_tokio(stream));
-            }
-        });
-        accepts.await?
-    })
-}
-
-async fn echo_by_tokio(mut stream: tokio::net::TcpStream) -> io::Result<()> {
+async fn echo_by_tokio(mut stream: TcpStream) -> Result<(), Failure> {
     stream.set_nodelay(true)?;
     let mut buffer = [0; BUFFER];
     loop {

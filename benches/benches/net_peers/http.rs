@@ -1,11 +1,10 @@
 //! Servers that answer with 13 bytes, by hyper; `wrk` is the client.
 
-use crate::echo::{listen, start, until_end};
+use crate::echo::{listen, on_ganger_tokio, on_tokio};
 use crate::load::Figures;
-use crate::measure::{Failure, Peer};
+use crate::measure::Peer;
+use crate::server::{Failure, until_end};
 use bytes::Bytes;
-use ganger::prelude::*;
-use ganger::tokio::Tokio;
 use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
@@ -13,53 +12,21 @@ use hyper::service::service_fn;
 use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
 use std::convert::Infallible;
-use std::io;
-use std::net::TcpListener;
 use std::process::Command;
-use std::thread;
 use std::time::Duration;
 use tokio::net::TcpStream;
-use tokio::runtime::Builder;
 
 /// Runs a server that prints its port, and ends with its standard input.
 pub(crate) fn serve(peer: Peer, workers: usize) -> Result<(), Failure> {
     let listener = listen()?;
     match peer {
-        Peer::GangerTokio => {
-            let scheduler = start(Scheduler::builder().driver(Tokio::new()?), workers)?;
-            scheduler.spawn(async move |cx: Cx| on_ganger(cx, listener).await)?;
-            until_end()
-        }
+        Peer::GangerTokio => on_ganger_tokio(listener, workers, connection),
         Peer::Tokio => {
-            thread::spawn(move || on_tokio(listener, workers));
+            on_tokio(listener, workers, true, connection);
             until_end()
         }
         _ => Err("there is no such server".into()),
     }
-}
-
-async fn on_ganger(cx: Cx, listener: TcpListener) -> Result<(), Failure> {
-    let listener = tokio::net::TcpListener::from_std(listener)?;
-    while let Ok(accepted) = cx.until_cancelled(listener.accept()).await {
-        let (stream, _) = accepted?;
-        cx.spawn(async move |_: Cx| connection(stream).await)?;
-    }
-    Ok(())
-}
-
-fn on_tokio(listener: TcpListener, workers: usize) -> io::Result<()> {
-    let mut builder = Builder::new_multi_thread();
-    let runtime = builder.worker_threads(workers).enable_all().build()?;
-    runtime.block_on(async {
-        let accepts = tokio::spawn(async {
-            let listener = tokio::net::TcpListener::from_std(listener)?;
-            loop {
-                let (stream, _) = listener.accept().await?;
-                tokio::spawn(connection(stream));
-            }
-        });
-        accepts.await?
-    })
 }
 
 async fn connection(stream: TcpStream) -> Result<(), Failure> {

@@ -1,7 +1,6 @@
 //! Idle connections: the server's memory for each, and its activity meanwhile.
 
-use crate::child::Server;
-use crate::measure::Failure;
+use crate::server::{Failure, Server};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::fs;
 use std::io::{Read, Write};
@@ -50,14 +49,14 @@ pub(crate) fn have_room_for(connections: usize) -> Result<(), String> {
 
 pub(crate) fn run(server: &Server, connections: usize, rest: Duration) -> Result<Figures, Failure> {
     let _first = connect(server.port, FIRST)?;
-    let before = memory(server.id())?;
+    let before = memory(server.process.id())?;
     let _idle = connect(server.port, connections)?;
-    let bytes = memory(server.id())?.saturating_sub(before) as f64 / connections as f64;
+    let bytes = memory(server.process.id())?.saturating_sub(before) as f64 / connections as f64;
     // The work after the last answer is done by then.
     thread::sleep(rest / 10);
-    let before = activity(server.id())?;
+    let before = activity(server.process.id())?;
     thread::sleep(rest);
-    let after = activity(server.id())?;
+    let after = activity(server.process.id())?;
     Ok(Figures {
         bytes,
         cpu: (after.0 - before.0) as f64 / 1e6 / rest.as_secs_f64(),

@@ -2,11 +2,11 @@
 //! until they have come back, and sends again.
 
 use crate::idle;
-use crate::measure::Failure;
+use crate::server::Failure;
 use hdrhistogram::Histogram;
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
-use std::fmt;
+use serde::{Deserialize, Serialize};
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::process::Command;
@@ -16,24 +16,13 @@ const BYTES: usize = 64;
 
 /// Requests a second, and the microseconds in which a share of them is answered; `NAN` for unknown
 /// figures. All requests, even if they do not count.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(crate) struct Figures {
     pub(crate) rate: f64,
     pub(crate) requests: f64,
     pub(crate) p50: f64,
     pub(crate) p99: f64,
     pub(crate) p999: f64,
-}
-
-impl fmt::Display for Figures {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { rate, requests, .. } = self;
-        write!(
-            f,
-            "{rate} {requests} {} {} {}",
-            self.p50, self.p99, self.p999
-        )
-    }
 }
 
 /// Runs in a process of its own.
@@ -44,20 +33,10 @@ pub(crate) fn run_apart(port: u16, connections: usize, time: Duration) -> Result
         .args(["--millis", &time.as_millis().to_string()])
         .output()?;
     let text = String::from_utf8_lossy(&output.stdout);
-    let figures: Vec<f64> = text
-        .split_whitespace()
-        .filter_map(|it| it.parse().ok())
-        .collect();
-    let [rate, requests, p50, p99, p999] = figures[..] else {
+    let figures = serde_json::from_str(text.trim());
+    figures.map_err(|_| {
         let error = String::from_utf8_lossy(&output.stderr);
-        return Err(format!("the load generator says: {text}{error}").into());
-    };
-    Ok(Figures {
-        rate,
-        requests,
-        p50,
-        p99,
-        p999,
+        format!("the load generator says: {text}{error}").into()
     })
 }
 

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! measure    takes turns, and prints the tables
-//! child      a server in a process of its own
+//! child      the programs of the servers
 //! echo       the servers that send back what they get
 //! http       the servers that say hello
 //! bare       echo without a scheduler: threads, each with an epoll
@@ -28,6 +28,9 @@ mod idle;
 mod load;
 #[cfg(target_os = "linux")]
 mod measure;
+#[cfg(target_os = "linux")]
+#[path = "../common/server.rs"]
+mod server;
 
 #[cfg(target_os = "linux")]
 fn main() -> std::process::ExitCode {

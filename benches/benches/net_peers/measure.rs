@@ -1,10 +1,11 @@
 //! Takes turns, and prints the tables.
 
-use crate::child::{Go, Server};
+use crate::child::{Go, command};
 use crate::load::{self, Figures};
+use crate::server::{Failure, Server};
 use crate::{echo, http, idle};
 use clap::{Parser, ValueEnum};
-use std::error::Error;
+use std::fmt;
 use std::io::{self, IsTerminal};
 use std::process::{Command, ExitCode};
 use std::time::Duration;
@@ -76,16 +77,6 @@ pub(crate) enum What {
     Http,
 }
 
-impl What {
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Echo => "echo",
-            Self::Idle => "idle",
-            Self::Http => "http",
-        }
-    }
-}
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Peer {
     GangerNet,
@@ -96,23 +87,22 @@ pub(crate) enum Peer {
     Epoll,
 }
 
-impl Peer {
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::GangerNet => "ganger-net",
-            Self::GangerTokio => "ganger-tokio",
-            Self::Tokio => "tokio",
-            Self::Go => "go",
-            Self::AsyncIo => "async-io",
-            Self::Epoll => "epoll",
-        }
-    }
+/// Shows the names of values as the command line has them.
+macro_rules! shown {
+    ($($type:ident)+) => {
+        $(impl fmt::Display for $type {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                let value = self.to_possible_value();
+                f.write_str(value.as_ref().map_or("", |it| it.get_name()))
+            }
+        })+
+    };
 }
+
+shown! { What Peer }
 
 /// hyper is for tokio's sockets.
 const HTTP_PEERS: [Peer; 3] = [Peer::GangerTokio, Peer::Tokio, Peer::Go];
-
-pub(crate) type Failure = Box<dyn Error + Send + Sync>;
 
 pub(crate) fn main() -> ExitCode {
     let options = Options::parse();
@@ -121,7 +111,8 @@ pub(crate) fn main() -> ExitCode {
         (Some(peer), _) => echo::serve(peer, options.workers),
         (None, Some(port)) => {
             let time = Duration::from_millis(options.millis);
-            load::run(port, options.connections[0], time).map(|figures| println!("{figures}"))
+            load::run(port, options.connections[0], time)
+                .and_then(|figures| Ok(println!("{}", serde_json::to_string(&figures)?)))
         }
         (None, None) => measure(&options),
     };
@@ -178,7 +169,8 @@ const LINE: &str = "|---|---|---|---|---|---|---|---|---|---|---|";
 
 impl Run<'_> {
     fn server(&self, peer: Peer, what: What) -> Result<Server, Failure> {
-        Server::start(peer, what, self.options.workers, self.go.as_ref())
+        let mut command = command(peer, what, self.options.workers, self.go.as_ref())?;
+        Server::start(&mut command)
     }
 
     fn echo(&self) -> Result<(), Failure> {
@@ -219,16 +211,11 @@ impl Run<'_> {
         let mut all = vec![Vec::new(); peers.len()];
         for rep in 0..self.reps {
             for (peer, figures) in peers.iter().zip(&mut all) {
-                progress(&format!(
-                    "{title}, {}: {} of {}",
-                    peer.name(),
-                    rep + 1,
-                    self.reps
-                ));
+                progress(&format!("{title}, {}: {} of {}", peer, rep + 1, self.reps));
                 let server = self.server(*peer, what)?;
-                let before = idle::activity(server.id())?.0;
+                let before = idle::activity(server.process.id())?.0;
                 let of_run = run(server.port)?;
-                let cpu = (idle::activity(server.id())?.0 - before) as f64 / 1e3;
+                let cpu = (idle::activity(server.process.id())?.0 - before) as f64 / 1e3;
                 figures.push((of_run, cpu / of_run.requests));
             }
         }
@@ -247,7 +234,7 @@ impl Run<'_> {
             println!(
                 "| {title} | {} | {best:.0} | {:.0} | {} | {:.0} | {:.0} | {} | {least:.1} | {:.1} \
                  | {} |",
-                peer.name(),
+                peer,
                 of(|it| it.0.rate),
                 two(ratio(|it| it.0.rate)),
                 of(|it| it.0.p50),
@@ -274,7 +261,7 @@ impl Run<'_> {
         for &peer in &self.peers {
             let mut all = Vec::new();
             for rep in 0..self.reps.min(3) {
-                progress(&format!("idle, {}: {}", peer.name(), rep + 1));
+                progress(&format!("idle, {}: {}", peer, rep + 1));
                 let server = self.server(peer, What::Idle)?;
                 all.push(idle::run(&server, most, rest)?);
             }
@@ -284,7 +271,7 @@ impl Run<'_> {
             };
             println!(
                 "| {most} | {} | {:.0} | {:.3} | {:.1} |",
-                peer.name(),
+                peer,
                 least(|it| it.bytes),
                 least(|it| it.cpu),
                 least(|it| it.switches)

@@ -199,84 +199,33 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         Options::command().debug_assert();
-    }
-
-    #[test]
-    fn the_list_has_every_workload_and_peer() {
-        let list = list();
-        for name in Id::ALL
-            .iter()
-            .map(|id| id.name())
-            .chain(Peer::ALL.iter().map(|peer| peer.name()))
-        {
-            assert!(list.contains(name), "{name}");
-        }
-        for (ids, program, _) in PROGRAMS {
-            assert!(list.contains(&format!("{ids:<8} {program}: ")), "{program}");
-        }
-    }
-
-    #[test]
-    fn unknown_names_are_answered_with_those_that_there_are() {
-        let error = parse("--only W1,W99").unwrap_err();
-        assert!(
-            error.contains("no workload `W99`; there are W1, W2, "),
-            "{error}"
-        );
-        let error = parse("--peers tokio,akka").unwrap_err();
-        assert!(
-            error.contains("no peer `akka`; there are ganger, tokio, "),
-            "{error}"
-        );
-    }
-
-    #[test]
-    fn names_are_separated_by_commas() {
-        let options = parse("--only w1,deque --peers tokio,go --quick").unwrap();
+        let options = parse("--only w1,deque --peers tokio,go --quick --threshold 7.5%").unwrap();
         assert_eq!(options.only, [Id::W1, Id::Deque]);
         assert_eq!(options.peers, [Peer::Tokio, Peer::Go]);
-    }
-
-    #[test]
-    fn thresholds_are_percent() {
-        assert_eq!(part("7.5%"), Ok(0.075));
-        for wrong in ["", "-1", "NaN", "lots"] {
-            assert!(part(wrong).is_err(), "{wrong}");
-        }
-    }
-
-    #[test]
-    fn quick_has_fewer_repetitions_unless_told() {
-        let reps = |args| parse(args).unwrap().reps();
+        assert_eq!((options.reps(), options.modes()), (3, &[Mode::AsIs][..]));
+        assert!((options.threshold - 0.075).abs() < 1e-9);
+        let options = parse("--mode both --reps 9").unwrap();
         assert_eq!(
-            [reps(""), reps("--quick"), reps("--quick --reps 9")],
-            [5, 3, 9]
+            (options.reps(), options.modes()),
+            (9, &[Mode::AsIs, Mode::Loops][..])
         );
-        assert!(parse("--reps 0").is_err());
-        assert!(parse("--workers 0").is_err());
     }
 
     #[test]
-    fn full_runs_are_of_both_modes_unless_told() {
-        let modes = |args| parse(args).unwrap().modes();
-        assert_eq!(modes(""), [Mode::AsIs, Mode::Loops]);
-        assert_eq!(modes("--quick"), [Mode::AsIs]);
-        assert_eq!(modes("--quick --mode both"), modes("--mode both"));
-        assert_eq!(modes("--mode both"), [Mode::AsIs, Mode::Loops]);
-        assert_eq!(modes("--mode as-is"), [Mode::AsIs]);
-        assert_eq!(modes("--mode loops"), [Mode::Loops]);
-        let error = parse("--mode calm").unwrap_err();
-        assert!(error.contains("as-is, loops, both"), "{error}");
-    }
-
-    #[test]
-    fn what_excludes_each_other_is_refused() {
-        assert!(parse("--from a.jsonl --only W1").is_err());
-        assert!(parse("--from a.jsonl --readme --baseline b.jsonl").is_ok());
-        assert!(parse("--from a.jsonl --mode loops").is_err());
-        for partly in ["--quick", "--only W1", "--peers tokio"] {
-            let error = parse(&format!("--readme {partly}")).unwrap_err();
-            assert!(error.contains("cannot be used with"), "{error}");
+    fn what_is_wrong_or_excludes_each_other_is_refused() {
+        for (args, why) in [
+            ("--only W1,W99", "no workload `W99`; there are W1, W2, "),
+            ("--peers tokio,akka", "no peer `akka`; there are ganger, "),
+            ("--mode calm", "as-is, loops, both"),
+            ("--threshold lots", "a number of percent"),
+            ("--reps 0", "0 is not in"),
+            ("--from a.jsonl --only W1", "cannot be used with"),
+            ("--readme --quick", "cannot be used with"),
+            ("--readme --peers tokio", "cannot be used with"),
+        ] {
+            let error = parse(args).unwrap_err();
+            assert!(error.contains(why), "{error}");
         }
+        assert!(parse("--from a.jsonl --readme --baseline b.jsonl").is_ok());
     }
 }

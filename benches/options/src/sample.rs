@@ -101,50 +101,25 @@ mod tests {
     use super::*;
     use crate::job::Size;
 
-    fn sample() -> Sample {
-        let job = Job::new(Id::W8, Peer::Tokio, 2, Size::Full);
-        Sample::new(&job, "spawn", 893.1)
-    }
-
     #[test]
-    fn a_sample_is_the_line_that_is_documented() {
+    fn a_sample_survives_its_line_and_what_cannot_be_is_refused() {
+        let job = Job::new(Id::W8, Peer::Tokio, 2, Size::Full);
+        let mut sample = Sample::new(&job, "spawn", 893.1);
         let line = "{\"workload\":\"W8\",\"peer\":\"tokio\",\"variant\":\"spawn\",\"unit\":\"ns\",\
                     \"n\":1000000,\"value\":893.1}";
-        assert_eq!(sample().line(), line);
-        assert_eq!(Sample::parse(line), Ok(sample()));
-    }
-
-    #[test]
-    fn latencies_survive_the_line() {
-        let job = Job::new(Id::W10, Peer::Actix, 2, Size::Quick);
-        let mut sample = Sample::new(&job, "p50", 3.7);
-        sample.p50 = Some(3.7);
-        sample.p99 = Some(8.4);
-        sample.max = Some(100.0);
+        assert_eq!(sample.line(), line);
+        for (from, to, reason) in [
+            ("893.1", "-1", "its value is -1"),
+            ("893.1", "1,\"histogram\":[[2,1],[2,1]]", "ascend"),
+            ("893.1", "1,\"more\":2", "unknown field `more`"),
+            ("1000000", "0", "n is 0"),
+            ("W8", "W88", "W88"),
+        ] {
+            let error = Sample::parse(&line.replace(from, to)).unwrap_err();
+            assert!(error.contains(reason), "{error}");
+        }
+        (sample.p50, sample.p99, sample.max) = (Some(3.7), Some(8.4), Some(100.0));
         sample.histogram = vec![(4_000, 150), (9_000, 48), (100_000, 2)];
         assert_eq!(Sample::parse(&sample.line()), Ok(sample));
-    }
-
-    #[test]
-    fn what_cannot_be_is_refused() {
-        let with = |what: &str| sample().line().replace("\"value\":893.1", what);
-        for (line, reason) in [
-            (with("\"value\":-1"), "its value is -1"),
-            (with("\"value\":1,\"histogram\":[[2,1],[2,1]]"), "ascend"),
-            (with("\"value\":1,\"more\":2"), "unknown field `more`"),
-            (sample().line().replace("1000000", "0"), "n is 0"),
-            (sample().line().replace("W8", "W88"), "W88"),
-            ("running...".to_owned(), "expected value"),
-        ] {
-            let error = Sample::parse(&line).unwrap_err();
-            assert!(error.contains(reason), "{line}: {error}");
-        }
-    }
-
-    #[test]
-    #[should_panic(expected = "W8 has no variant `spwan`")]
-    fn variants_are_those_of_the_catalog() {
-        let job = Job::new(Id::W8, Peer::Tokio, 2, Size::Full);
-        let _sample = Sample::new(&job, "spwan", 1.0);
     }
 }

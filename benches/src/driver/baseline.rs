@@ -10,72 +10,58 @@ use crate::text::{figure, with_unit};
 use crate::whole::catalog::Peer;
 use std::fmt::Write;
 
-/// The comparison of two results.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct Comparison {
-    /// How many of Ganger's figures are worse, or gone because their run failed.
-    pub(super) worse: usize,
-    /// The changes for people, the worst first.
-    pub(super) text: String,
-}
-
-/// Compares two results; `threshold` is a part of the earlier figure.
+/// Returns the number of Ganger's figures that are worse, or gone because their run failed; and the
+/// changes for people, the worst first. `threshold` is a part of the earlier figure.
 ///
 /// # Errors
-/// When Ganger has no figure in both.
-pub(super) fn compare(old: &Results, new: &Results, threshold: f64) -> Result<Comparison, String> {
+/// When Ganger has no figure in both, or they are with different allocators.
+pub(super) fn compare(
+    old: &Results,
+    new: &Results,
+    threshold: f64,
+) -> Result<(usize, String), String> {
     check_allocator(old, &new.machine.allocator)?;
-    let gone = new.absences.iter().filter(|now| is_gone(old, now));
-    let gone: Vec<_> = gone
-        .map(
-            |Absence {
-                 workload,
-                 point,
-                 why,
-                 ..
-             }| format!("worse:  {workload}, {point}: {why}"),
-        )
-        .collect();
-    let (mut changes, mut drifts) = (Vec::new(), Vec::new());
-    let mut same = 0;
+    let (mut changes, mut drifts, mut same) = (Vec::new(), Vec::new(), 0);
     for (old, new) in pairs(old, new) {
         let times = new.min / old.min;
-        if new.peer != Peer::Ganger {
-            drifts.push(times);
-            continue;
-        }
         let noise = noise(old.min, old.median).max(noise(new.min, new.median));
         let most = 1.0 + threshold + noise;
-        if (1.0 / most..=most).contains(&times) {
+        if new.peer != Peer::Ganger {
+            drifts.push(times);
+        } else if (1.0 / most..=most).contains(&times) {
             same += 1;
-            continue;
+        } else {
+            let text = format!(
+                "{:<7} {} {}, {}: {} -> {} ({times:.2} times, noise {:.0} %)",
+                if times > 1.0 { "worse:" } else { "better:" },
+                new.workload,
+                new.variant,
+                new.point,
+                figure(old.min),
+                with_unit(&figure(new.min), &new.unit),
+                100.0 * noise,
+            );
+            changes.push((times, text));
         }
-        let verdict = if times > 1.0 { "worse:" } else { "better:" };
-        let text = format!(
-            "{verdict:<7} {} {}, {}: {} -> {} ({times:.2} times, noise {:.0} %)",
-            new.workload,
-            new.variant,
-            new.point,
-            figure(old.min),
-            with_unit(&figure(new.min), &new.unit),
-            100.0 * noise,
-        );
-        changes.push((times, text));
     }
-    if changes.is_empty() && gone.is_empty() && same == 0 {
+    for it in new.absences.iter().filter(|it| is_gone(old, it)) {
+        let text = format!("worse:  {}, {}: {}", it.workload, it.point, it.why);
+        changes.push((f64::INFINITY, text));
+    }
+    if changes.is_empty() && same == 0 {
         return Err(
             "there is nothing to compare: the baseline has no figure of Ganger of the same \
-                    workload, size and number of workers"
+             workload, size and number of workers"
                 .to_owned(),
         );
     }
     changes.sort_by(|a, b| b.0.total_cmp(&a.0));
-    let worse = changes.iter().filter(|(times, _)| *times > 1.0).count() + gone.len();
-    let better = changes.len() + gone.len() - worse;
+    let worse = changes.iter().filter(|(times, _)| *times > 1.0).count();
+    let better = changes.len() - worse;
     let mut text = format!(
         "Beside the baseline: {worse} worse, {better} better, {same} the same within the noise.\n"
     );
-    for line in changes.iter().map(|(_, text)| text).chain(&gone) {
+    for (_, line) in &changes {
         let _ = writeln!(text, "  {line}");
     }
     if let Some(drift) = median(drifts) {
@@ -87,7 +73,7 @@ pub(super) fn compare(old: &Results, new: &Results, threshold: f64) -> Result<Co
     if (&old.machine.cpu, old.machine.cores) != (&new.machine.cpu, new.machine.cores) {
         text.push_str("The baseline is of another machine: its times say little.\n");
     }
-    Ok(Comparison { worse, text })
+    Ok((worse, text))
 }
 
 /// Checks that the earlier figures are with the same allocator.
@@ -113,8 +99,7 @@ fn pairs<'a>(old: &'a Results, new: &'a Results) -> impl Iterator<Item = (&'a Fi
     let figures = figures.filter(move |new| is_same_size || !new.workload.is_queue());
     figures.filter_map(|new| {
         let key = |f: &'a Figure| (f.workload, f.peer, f.point, f.n, &f.variant, &f.unit);
-        let mut olds = old.figures.iter();
-        let same = olds.find(|&old| key(old) == key(new))?;
+        let same = old.figures.iter().find(|&old| key(old) == key(new))?;
         (same.min > 0.0).then_some((same, new))
     })
 }
@@ -130,7 +115,6 @@ fn is_gone(old: &Results, now: &Absence) -> bool {
 mod tests {
     use super::*;
     use crate::driver::fixture;
-    use ganger_bench_options::mode::Mode;
 
     /// Returns results with the figures of Ganger, or of its peers, multiplied, and with noise.
     fn changed(of_ganger: bool, times: f64, noise: f64) -> Results {
@@ -144,99 +128,61 @@ mod tests {
         results
     }
 
-    fn said(old: &Results, new: &Results) -> String {
-        let Comparison { worse, text } = compare(old, new, 0.05).unwrap();
-        assert_eq!(
-            worse > 0,
-            !text.starts_with("Beside the baseline: 0 worse"),
-            "{text}"
-        );
-        text
-    }
-
     #[test]
     fn worse_is_beyond_the_threshold_and_the_noise() {
         let old = changed(true, 1.0, 0.0);
         for (times, noise, counts) in [
             (1.04, 0.0, "0 worse, 0 better"),
             (1.06, 0.02, "0 worse, 0 better"),
-            (0.9, 0.0, "0 worse, "),
             (1.0, 0.0, "0 worse, 0 better"),
         ] {
-            let text = said(&old, &changed(true, times, noise));
-            assert!(
-                text.starts_with(&format!("Beside the baseline: {counts}")),
-                "{text}"
-            );
-            assert_eq!(text.contains("better: W1 time, 2 workers: "), times < 1.0);
+            let (worse, text) = compare(&old, &changed(true, times, noise), 0.05).unwrap();
+            assert!(worse == 0 && text.contains(counts), "{text}");
         }
-        let text = said(&old, &changed(true, 1.06, 0.0));
+        let (worse, text) = compare(&old, &changed(true, 0.9, 0.0), 0.05).unwrap();
+        assert!(
+            worse == 0 && text.contains("better: W1 time, 2 workers: "),
+            "{text}"
+        );
+        let (worse, text) = compare(&old, &changed(true, 1.06, 0.0), 0.05).unwrap();
+        assert!(
+            worse > 0 && text.contains(" 0 better, 0 the same"),
+            "{text}"
+        );
         assert!(
             text.contains("worse:  W1 time, 2 workers, with idle loops: "),
             "{text}"
         );
-        assert!(text.contains(" 0 better, 0 the same"), "{text}");
+        let (worse, text) = compare(&old, &changed(false, 3.0, 0.1), 0.05).unwrap();
+        assert!(worse == 0 && text.contains("are 3.00 times"), "{text}");
     }
 
     #[test]
-    fn peers_do_not_count_but_show_the_drift_and_other_machines_are_said() {
-        let old = changed(false, 1.0, 0.0);
-        let mut new = changed(false, 3.0, 0.0);
-        new.machine.cores += 1;
-        let text = said(&old, &new);
-        assert!(
-            text.contains(": 0 worse, 0 better") && text.contains("are 3.00 times"),
-            "{text}"
-        );
-        assert!(text.contains("another machine"), "{text}");
-    }
-
-    #[test]
-    fn what_ganger_fails_at_now_is_worse_and_what_was_not_run_is_not() {
+    fn what_ganger_fails_at_now_is_worse_and_other_sizes_and_allocators_are_not_compared() {
         let old = fixture::results();
         let mut new = old.clone();
         let gone = new.figures.remove(0);
-        assert!(said(&old, &new).contains(": 0 worse"));
-        let mut absence = new.absences[0].clone();
+        assert_eq!(compare(&old, &new, 0.05).unwrap().0, 0);
+        let mut absence = new.absences[2].clone();
         (absence.peer, absence.workload, absence.point) = (gone.peer, gone.workload, gone.point);
-        for (reason, is_worse) in [(Reason::Memory, false), (Reason::Crashed, true)] {
-            absence.reason = reason;
-            new.absences.push(absence.clone());
-            assert_eq!(
-                said(&old, &new).contains("worse:  W1, 2 workers: `go`"),
-                is_worse
-            );
-        }
-    }
-
-    #[test]
-    fn other_sizes_modes_and_allocators_are_not_compared() {
-        let old = fixture::results();
-        let refused = |change: fn(&mut Results), why: &str| {
-            let mut new = old.clone();
-            change(&mut new);
-            let mut old = old.clone();
-            old.figures.retain(|figure| figure.point.mode == Mode::AsIs);
-            let error = compare(&old, &new, 0.05).unwrap_err();
-            assert!(error.contains(why), "{error}");
-        };
-        let nothing = "nothing to compare";
-        refused(
-            |new| new.figures.iter_mut().for_each(|it| it.n += 1),
-            nothing,
+        new.absences.push(absence);
+        let (worse, text) = compare(&old, &new, 0.05).unwrap();
+        assert!(
+            worse == 1 && text.contains("worse:  W1, 2 workers: signal"),
+            "{text}"
         );
-        refused(
-            |new| new.figures.retain(|it| it.point.mode == Mode::Loops),
-            nothing,
+        new.figures.iter_mut().for_each(|it| it.n += 1);
+        new.absences.clear();
+        assert!(
+            compare(&old, &new, 0.05)
+                .unwrap_err()
+                .contains("nothing to compare")
         );
-        refused(
-            |new| new.machine.allocator = "mimalloc".to_owned(),
-            "another allocator",
+        new.machine.allocator = "mimalloc".to_owned();
+        assert!(
+            compare(&old, &new, 0.05)
+                .unwrap_err()
+                .contains("another allocator")
         );
-        let of_queues_in_quick = |new: &mut Results| {
-            new.machine.quick = true;
-            new.figures.retain(|figure| figure.workload.is_queue());
-        };
-        refused(of_queues_in_quick, nothing);
     }
 }

@@ -6,13 +6,13 @@
 //! plan                 what runs, in which order, and what else meanwhile
 //! run, child, stop     runs it, within limits, until it is told to stop
 //! calm, memory, loops  what the machine does before and during a run
-//! programs, foreign    which program runs a peer
+//! programs             which program runs a peer
 //! progress             how long it will still take
 //! machine              what was measured on
 //! lines                figures as JSON
 //! baseline             compared with earlier ones
-//! view, report,        shown
-//! charts, readme
+//! report, charts,      shown
+//! readme
 //! ```
 //!
 //! Its options are in a package of their own, `ganger_bench_options`.
@@ -23,7 +23,6 @@ mod charts;
 mod child;
 #[cfg(test)]
 mod fixture;
-mod foreign;
 mod lines;
 mod loops;
 pub mod machine;
@@ -36,16 +35,14 @@ mod readme;
 mod report;
 mod run;
 mod stop;
-mod view;
 
 use crate::whole::catalog::Peer;
-use baseline::compare;
 use ganger_bench_options::options::Options;
 use lines::Results;
 use outputs::Outputs;
+use report::View;
 use std::process::ExitCode;
 use stop::{INTERRUPTED, Stop};
-use view::View;
 
 /// How it went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,9 +98,9 @@ pub fn execute(options: &Options) -> Result<Ending, String> {
         outputs.write_json(&results)?;
     }
     let view = View::of(&results);
-    outputs::write(&outputs.markdown(), report::markdown(&view))?;
+    outputs::write(&outputs.markdown(), view.markdown())?;
     charts::write_charts(&view, &outputs.folder)?;
-    println!("{}", report::standing(&view));
+    print!("{}", view.standing());
     println!("report and charts: {}", outputs.markdown().display());
     if writes_json {
         println!("figures: {}", outputs.json.display());
@@ -119,9 +116,9 @@ pub fn execute(options: &Options) -> Result<Ending, String> {
         );
     }
     if let Some(baseline) = baseline {
-        let comparison = compare(&baseline, &results, options.threshold)?;
-        print!("{}", comparison.text);
-        is_worse |= comparison.worse > 0;
+        let (worse, text) = baseline::compare(&baseline, &results, options.threshold)?;
+        print!("{text}");
+        is_worse |= worse > 0;
     }
     Ok(match (is_worse, results.machine.interrupted) {
         (true, _) => Ending::Worse,

@@ -100,18 +100,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn folders_are_made_and_files_stay_as_they_are() {
-        let dir = tempfile::tempdir().unwrap();
-        let folder = dir.path().join("a").join("b");
-        let json = dir.path().join("old.jsonl");
-        fs::write(&json, "old").unwrap();
-        let outputs = Outputs::prepare(Some(&folder), Some(&json)).unwrap();
-        assert!(folder.is_dir());
-        assert!(!outputs.markdown().exists(), "nothing is left behind");
-        assert_eq!(fs::read_to_string(&json).unwrap(), "old");
-    }
-
-    #[test]
     fn what_cannot_be_written_is_named() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("file");

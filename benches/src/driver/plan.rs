@@ -232,15 +232,6 @@ mod tests {
     }
 
     #[test]
-    fn without_a_choice_everything_runs() {
-        let plan = plan_on(&options(""), 2);
-        for &id in Id::ALL {
-            let own = plan.iter().find(|contest| contest.id == id);
-            assert_eq!(own.unwrap().peers, id.spec().peers, "{id}");
-        }
-    }
-
-    #[test]
     fn modes_are_contests_of_their_own_without_curves_and_queues() {
         let of = |args| -> Vec<_> {
             let plan = plan_on(&options(args), 2);

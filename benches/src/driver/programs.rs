@@ -1,10 +1,15 @@
 //! The program of each peer.
+//!
+//! Peers in other languages have their sources in `benches/foreign`, a folder for each language;
+//! peers in Rust with many dependencies have a workspace there. Their programs, and all that their
+//! builds leave, go to the folder `foreign` of the target directory. Environment variables that
+//! would change the build or the run are removed.
 
 use super::calm::Calm;
 use super::child::{self, Ending};
-use super::foreign::{self, Program, Unavailable};
 use super::lines::Reason;
 use super::loops::Loops;
+use super::machine::locked;
 use super::memory;
 use super::plan::Contest;
 use super::run::Runner;
@@ -13,63 +18,94 @@ use crate::whole::catalog::{Kind, Peer};
 use crate::whole::job::Job;
 use ganger_bench_options::mode::Mode;
 use std::collections::BTreeMap;
-use std::env;
-use std::env::consts::EXE_SUFFIX;
+use std::env::{self, consts::EXE_SUFFIX};
+use std::ffi::OsStr;
+use std::fs;
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 /// The programs of all peers of a plan, and how long a run of them may take.
-#[derive(Debug)]
 pub(super) struct Programs {
-    workload: PathBuf,
-    queues: PathBuf,
-    cluster: PathBuf,
-    foreign: BTreeMap<Peer, Result<Program, (Reason, String)>>,
+    /// Where the programs in Rust are.
+    folder: PathBuf,
+    foreign: BTreeMap<Peer, Found>,
     limit: Duration,
     stop: Stop,
     calm: Calm,
     loops: Option<Loops>,
 }
 
+/// A program that runs the workloads of a peer in another language, or in another workspace.
+struct Program {
+    version: String,
+    /// Returns the command that runs a job once.
+    command: Box<dyn Fn(&Job) -> Command>,
+}
+
+type Found = Result<Program, (Reason, String)>;
+
+const WORKLOAD: &str = "ganger-workload";
+const QUEUES: &str = "ganger-queues";
+const CLUSTER: &str = "ganger-cluster-workload";
+
+/// How many Erlang processes there may be at once, in most workloads: `+P` rounds it up to a power
+/// of two, and the largest of them has 1,111,111.
+const ERLANG_PROCESSES: u64 = 2_000_000;
+
+/// The limit of `+P`.
+const ERLANG_PROCESSES_AT_MOST: u64 = 134_217_727;
+
+/// Variables that change the build or the run of a program in Go or in Erlang, or the folder into
+/// which cargo builds.
+const SETTINGS: &[&str] = &[
+    "GOARCH",
+    "GODEBUG",
+    "GOEXPERIMENT",
+    "GOFLAGS",
+    "GOGC",
+    "GOMAXPROCS",
+    "GOMEMLIMIT",
+    "GOOS",
+    "ERL_AFLAGS",
+    "ERL_COMPILER_OPTIONS",
+    "ERL_FLAGS",
+    "ERL_LIBS",
+    "ERL_ZFLAGS",
+    "CARGO_BUILD_TARGET",
+];
+
 impl Programs {
     /// Finds the programs, which are in this program's folder, and builds the programs in other
     /// languages.
     ///
-    /// Blocks until they are built.
+    /// Blocks until they are built: for seconds, or with a workspace of its own for minutes.
     ///
     /// # Errors
     /// If a program that is built together with this program is missing.
     pub(super) fn find(plan: &[Contest], limit: Duration, stop: &Stop) -> Result<Self, String> {
-        let own =
-            env::current_exe().map_err(|error| format!("can't find this program: {error}"))?;
-        let mut folder = own.parent().unwrap_or(Path::new(""));
-        if folder.ends_with("deps") {
-            folder = folder.parent().unwrap_or(folder);
-        }
-        let beside = |name: &str| {
-            let path = folder.join(format!("{name}{EXE_SUFFIX}"));
-            match path.is_file() {
-                true => Ok(path),
-                false => Err(format!(
-                    "{} is not there: `cargo xtask bench` builds it",
-                    path.display()
-                )),
+        let folder = folder();
+        for name in [WORKLOAD, QUEUES, CLUSTER] {
+            let path = program_in(&folder, name);
+            if !path.is_file() {
+                let path = path.display();
+                return Err(format!(
+                    "{path} is not there: `cargo xtask bench` builds it"
+                ));
             }
-        };
-        let mut peers: Vec<Peer> = plan
+        }
+        let path = env::var_os("PATH").unwrap_or_default();
+        let built = folder.parent().unwrap_or(&folder).join("foreign");
+        let peers = plan
             .iter()
-            .flat_map(|contest| contest.peers.clone())
-            .collect();
-        peers.sort_unstable();
-        peers.dedup();
-        let foreign = peers.into_iter().filter(|peer| peer.kind() != Kind::Rust);
-        let foreign = foreign.map(|peer| (peer, foreign::find(peer).map_err(|e| reason(&e))));
+            .flat_map(|contest| contest.peers.iter().copied());
+        let foreign = peers.filter(|peer| peer.kind() != Kind::Rust);
         Ok(Self {
-            workload: beside("ganger-workload")?,
-            queues: beside("ganger-queues")?,
-            cluster: beside("ganger-cluster-workload")?,
-            foreign: foreign.collect(),
+            foreign: foreign
+                .map(|peer| (peer, find_on(&path, peer, &built)))
+                .collect(),
+            folder,
             limit,
             stop: stop.clone(),
             calm: Calm::default(),
@@ -79,12 +115,10 @@ impl Programs {
 
     /// Returns the versions of the installed languages.
     pub(super) fn versions(&self) -> Vec<(String, String)> {
-        let found = self
-            .foreign
-            .iter()
-            .filter_map(|(peer, found)| Some((peer, found.as_ref().ok()?)));
+        let found = self.foreign.iter();
+        let found = found.filter_map(|(peer, found)| Some((peer, found.as_ref().ok()?)));
         found
-            .map(|(peer, program)| (peer.to_string(), program.version().to_owned()))
+            .map(|(peer, it)| (peer.to_string(), it.version.clone()))
             .collect()
     }
 
@@ -96,21 +130,18 @@ impl Programs {
     /// Returns the command of a job, and its time limit: a run of queues has all of their
     /// repetitions.
     fn command(&self, job: &Job) -> (Command, Duration) {
-        let with_args = |program: &Path| {
-            let mut command = Command::new(program);
-            command.args(job.args());
-            command
-        };
-        match self.foreign.get(&job.peer) {
-            Some(Ok(program)) => (program.command(job), self.limit),
-            _ if job.id.is_queue() => {
-                let reps = u32::try_from(job.elements()).unwrap_or(u32::MAX);
-                let limit = self.limit.saturating_mul(reps.saturating_add(1));
-                (with_args(&self.queues), limit)
-            }
-            _ if job.id.is_of_cluster() => (with_args(&self.cluster), self.limit),
-            _ => (with_args(&self.workload), self.limit),
+        if let Some(Ok(program)) = self.foreign.get(&job.peer) {
+            return ((program.command)(job), self.limit);
         }
+        let reps = u32::try_from(job.elements()).unwrap_or(u32::MAX);
+        let (name, times) = match job.id {
+            id if id.is_queue() => (QUEUES, reps.saturating_add(1)),
+            id if id.is_of_cluster() => (CLUSTER, 1),
+            _ => (WORKLOAD, 1),
+        };
+        let mut command = Command::new(program_in(&self.folder, name));
+        command.args(job.args());
+        (command, self.limit.saturating_mul(times))
     }
 }
 
@@ -140,55 +171,214 @@ impl Runner for Programs {
     }
 }
 
-fn reason(error: &Unavailable) -> (Reason, String) {
-    let reason = match error {
-        Unavailable::NotInstalled(_) => Reason::NotInstalled,
-        _ => Reason::Crashed,
+/// Returns the folder of this program, or with a test the folder above.
+fn folder() -> PathBuf {
+    let program = env::current_exe().unwrap_or_default();
+    let folder = program.parent().unwrap_or(Path::new(""));
+    let above = folder.parent().filter(|_| folder.ends_with("deps"));
+    above.unwrap_or(folder).to_owned()
+}
+
+fn program_in(folder: &Path, name: &str) -> PathBuf {
+    folder.join(format!("{name}{EXE_SUFFIX}"))
+}
+
+/// Finds a peer's language on the PATH, and builds its program.
+fn find_on(path: &OsStr, peer: Peer, built: &Path) -> Found {
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("foreign");
+    let make = |folder: &str| {
+        let folder = built.join(folder);
+        let made = fs::create_dir_all(&folder);
+        let failed = |error| {
+            (
+                Reason::Crashed,
+                format!("can't make {}: {error}", folder.display()),
+            )
+        };
+        made.map_err(failed).map(|()| folder.clone())
     };
-    (reason, error.to_string())
+    match peer.kind() {
+        Kind::Go => {
+            let go = on_path(path, "go")?;
+            build_go(&go, &sources.join("go"), &make("go")?)
+        }
+        Kind::Erlang => {
+            let (erl, erlc) = (on_path(path, "erl")?, on_path(path, "erlc")?);
+            build_erlang(&erl, &erlc, &sources.join("erlang"), &make("erlang")?)
+        }
+        Kind::Apart => {
+            let cargo = on_path(path, "cargo")?;
+            build_apart(&cargo, peer, &sources.join("remotes"), &make("remotes")?)
+        }
+        Kind::Rust => Err((Reason::Crashed, format!("{WORKLOAD} runs {peer}"))),
+    }
+}
+
+fn build_go(go: &Path, sources: &Path, built: &Path) -> Found {
+    let go = || {
+        let mut command = clean(go);
+        command
+            .current_dir(sources)
+            .env("GOCACHE", built.join("cache"));
+        // The program needs nothing from elsewhere: neither modules, nor another Go, nor C.
+        command.env("GOPROXY", "off").env("GOTOOLCHAIN", "local");
+        command.env("GOWORK", "off").env("CGO_ENABLED", "0");
+        command
+    };
+    let version = output(go().args(["env", "GOVERSION"]))?;
+    let program = program_in(built, WORKLOAD);
+    // Git may refuse to look at another user's files.
+    output(
+        go().args(["build", "-buildvcs=false", "-o"])
+            .arg(&program)
+            .arg("."),
+    )?;
+    Ok(Program {
+        version: version.trim_start_matches("go").to_owned(),
+        command: Box::new(move |job| {
+            let mut command = clean(&program);
+            command.args(job.args());
+            command
+        }),
+    })
+}
+
+fn build_erlang(erl: &Path, erlc: &Path, sources: &Path, modules: &Path) -> Found {
+    let listed = fs::read_dir(sources).map_err(|error| (Reason::Crashed, error.to_string()))?;
+    let files = listed.filter_map(|entry| Some(entry.ok()?.path()));
+    let files = files.filter(|file| file.extension().is_some_and(|it| it == "erl"));
+    let mut compile = clean(erlc);
+    output(compile.args(["-Werror", "-o"]).arg(modules).args(files))?;
+    let release = "io:put_chars(erlang:system_info(otp_release)), halt().";
+    let version = output(clean(erl).args(["-noshell", "-noinput", "-eval", release]))?;
+    let (erl, modules) = (erl.to_owned(), modules.to_owned());
+    Ok(Program {
+        version: format!("OTP {version}"),
+        command: Box::new(move |job| {
+            let schedulers = format!("{0}:{0}", job.workers);
+            let processes = job.processes.or(job.rounds).unwrap_or_default();
+            let processes = processes.saturating_mul(2);
+            let limit = processes.clamp(ERLANG_PROCESSES, ERLANG_PROCESSES_AT_MOST);
+            let mut command = clean(&erl);
+            command.args(["-noshell", "-noinput", "+S", &schedulers]);
+            command
+                .args(["+P", &limit.to_string(), "-pa"])
+                .arg(&modules);
+            if job.id.is_of_cluster() {
+                // Nodes find each other at a port, without a daemon that stays.
+                let listener = TcpListener::bind("127.0.0.1:0");
+                let port = listener.and_then(|it| it.local_addr());
+                let port = port.map_or(0, |it| it.port()).to_string();
+                command.args(["-start_epmd", "false", "-erl_epmd_port", &port]);
+            }
+            command.args(["-run", "ganger_workload", "main", "-extra"]);
+            // A crash is reported by its message; a dump would take gigabytes.
+            command.env("ERL_CRASH_DUMP_SECONDS", "0").args(job.args());
+            command
+        }),
+    })
+}
+
+fn build_apart(cargo: &Path, peer: Peer, sources: &Path, built: &Path) -> Found {
+    let package = match peer {
+        Peer::KameoRemote => "kameo",
+        _ => "ractor",
+    };
+    let name = format!("ganger-remote-{package}");
+    let mut build = clean(cargo);
+    build.args(["build", "--release", "--locked", "-p", &name]);
+    build.arg("--manifest-path").arg(sources.join("Cargo.toml"));
+    eprintln!("Building {peer}: minutes the first time");
+    output(build.arg("--target-dir").arg(built))?;
+    let lock = fs::read_to_string(sources.join("Cargo.lock")).unwrap_or_default();
+    let program = program_in(&built.join("release"), &name);
+    Ok(Program {
+        version: locked(&lock, package).unwrap_or("?").to_owned(),
+        command: Box::new(move |job| {
+            let mut command = Command::new(&program);
+            command.args(job.args());
+            command
+        }),
+    })
+}
+
+/// Returns the file that a shell would run. Relative folders are skipped: elsewhere they would be
+/// other folders.
+fn on_path(path: &OsStr, program: &str) -> Result<PathBuf, (Reason, String)> {
+    let is_program = |file: &PathBuf| fs::metadata(file).is_ok_and(|it| it.is_file());
+    env::split_paths(path)
+        .filter(|folder| folder.is_absolute())
+        .map(|folder| program_in(&folder, program))
+        .find(is_program)
+        .ok_or_else(|| {
+            let why = "is not on the PATH: install it to have this peer measured";
+            (Reason::NotInstalled, format!("`{program}` {why}"))
+        })
+}
+
+/// Runs it without the settings.
+fn clean(program: &Path) -> Command {
+    let mut command = Command::new(program);
+    for setting in SETTINGS {
+        command.env_remove(setting);
+    }
+    command
+}
+
+/// Returns the standard output of a successful command.
+fn output(command: &mut Command) -> Result<String, (Reason, String)> {
+    let ended = command.stdin(Stdio::null()).output();
+    let failed = |why: &str| (Reason::Crashed, format!("{command:?} failed: {why}"));
+    let ended = ended.map_err(|error| failed(&error.to_string()))?;
+    let said = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
+    // Some programs print errors on standard output.
+    let (out, error) = (said(&ended.stdout), said(&ended.stderr));
+    match ended.status.success() {
+        true => Ok(out),
+        false => Err(failed(&format!("{}\n{out}\n{error}", ended.status))),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::whole::catalog::Id;
-    use crate::whole::job::Size;
 
-    fn programs() -> Programs {
-        let refusal = reason(&Unavailable::NotInstalled("go"));
-        Programs {
-            workload: "/programs/workload".into(),
-            queues: "/programs/queues".into(),
-            cluster: "/programs/cluster".into(),
-            foreign: BTreeMap::from([(Peer::Go, Err(refusal))]),
-            limit: Duration::from_secs(10),
-            stop: Stop::default(),
-            calm: Calm::default(),
-            loops: None,
+    #[test]
+    fn what_is_not_on_the_path_is_not_installed() {
+        let nowhere = tempfile::tempdir().unwrap();
+        let apart = (Peer::KameoRemote, "cargo");
+        for (peer, program) in [(Peer::Go, "go"), (Peer::Erlang, "erl"), apart] {
+            let found = find_on(nowhere.path().as_os_str(), peer, nowhere.path());
+            let (reason, why) = found.err().unwrap();
+            assert_eq!(reason, Reason::NotInstalled);
+            assert!(
+                why.contains(&format!("`{program}` is not on the PATH")),
+                "{why}"
+            );
         }
     }
 
+    /// The sources have the sizes of the catalogue: with other sizes a run is another workload.
     #[test]
-    fn queues_have_a_program_and_more_time() {
-        let programs = programs();
-        let (command, limit) = programs.command(&Job::new(Id::W1, Peer::Tokio, 2, Size::Quick));
-        assert_eq!(command.get_program(), "/programs/workload");
-        assert_eq!(limit, Duration::from_secs(10));
-        let mut job = Job::new(Id::Mailbox, Peer::Ganger, 2, Size::Quick);
-        job.rounds = Some(5);
-        let (command, limit) = programs.command(&job);
-        assert_eq!(command.get_program(), "/programs/queues");
-        assert_eq!(limit, Duration::from_secs(60));
-        let (command, _) = programs.command(&Job::new(Id::X1, Peer::Tcp, 2, Size::Quick));
-        assert_eq!(command.get_program(), "/programs/cluster");
-    }
-
-    #[test]
-    fn what_is_not_installed_is_refused_and_said_so() {
-        let (reason, why) = programs().refusal(Peer::Go).unwrap();
-        assert_eq!(reason, Reason::NotInstalled);
-        assert!(why.contains("`go` is not on the PATH"), "{why}");
-        assert_eq!(programs().refusal(Peer::Tokio), None);
-        assert!(programs().versions().is_empty());
+    fn sources_have_the_workloads_of_the_catalog_with_their_sizes() {
+        let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("foreign");
+        let read = |file: &str| fs::read_to_string(sources.join(file)).unwrap();
+        let texts = [
+            (Peer::Go, read("go/measure.go")),
+            (Peer::Erlang, read("erlang/measure.erl")),
+        ];
+        for spec in Id::ALL
+            .iter()
+            .filter(|id| !id.is_queue())
+            .map(|id| id.spec())
+        {
+            let entry = format!("{{\"{}\", {}, {}, ", spec.id, spec.full, spec.quick);
+            for (peer, text) in &texts {
+                let entries = text.replace('_', "").matches(&entry).count();
+                let runs = spec.peers.contains(peer);
+                assert!(entries == 1 || entries == 0 && !runs, "{peer:?} {entry}");
+            }
+        }
     }
 }

@@ -6,54 +6,34 @@
 use super::charts::{charts, write_charts};
 use super::lines::Results;
 use super::outputs::{root, try_write, write};
-use super::report::{absent, leads, platform, standing, table, without};
-use super::view::View;
+use super::report::View;
 use crate::whole::catalog::{Id, Peer};
 use std::fmt::Write;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-/// A file, and the parts that it must have.
-struct Document {
-    path: PathBuf,
-    /// As people call it.
-    name: &'static str,
-    parts: &'static [&'static str],
-}
+/// The files, and the parts that each must have.
+const DOCUMENTS: [(&str, &[&str]); 3] = [
+    ("README.md", &["summary", "overview"]),
+    (
+        "docs/PERFORMANCE.md",
+        &["platform", "summary", "charts", "table"],
+    ),
+    ("docs/LIMITS.md", &["queues", "absent"]),
+];
 
 /// The folder of the charts, next to PERFORMANCE.md.
 const CHARTS: &str = "charts";
-
-fn documents(root: &Path) -> [Document; 3] {
-    let at = |name: &'static str, parts| Document {
-        path: root.join(name),
-        name,
-        parts,
-    };
-    [
-        at("README.md", &["summary", "overview"]),
-        at(
-            "docs/PERFORMANCE.md",
-            &["platform", "summary", "charts", "table"],
-        ),
-        at("docs/LIMITS.md", &["queues", "absent"]),
-    ]
-}
 
 /// Whether the documents can be written and have their markers.
 ///
 /// # Errors
 /// The file that can't be read, or lacks a part.
 pub(super) fn check() -> Result<(), String> {
-    check_in(root())
-}
-
-fn check_in(root: &Path) -> Result<(), String> {
-    for document in documents(root) {
-        document.with(|_| String::new())?;
-        try_write(&document.path)?;
-    }
-    Ok(())
+    DOCUMENTS.iter().try_for_each(|(name, parts)| {
+        with(root(), name, parts, |_| String::new())?;
+        try_write(&root().join(name))
+    })
 }
 
 /// Replaces the text between the markers of every document, and draws the charts.
@@ -66,29 +46,27 @@ pub(super) fn update(results: &Results) -> Result<(), String> {
 
 fn update_in(root: &Path, results: &Results) -> Result<(), String> {
     let machine = &results.machine;
-    let partly = |what: &str| {
-        Err(format!(
+    let lacks = if machine.quick {
+        Some("is of --quick".to_owned())
+    } else if machine.interrupted {
+        Some("was interrupted".to_owned())
+    } else if results.has_failed(Peer::Ganger) {
+        Some("has workloads in which Ganger failed".to_owned())
+    } else {
+        let lack = |(id, peer)| format!("has nothing of {peer} in {id}, not even a reason");
+        missing(results).map(lack)
+    };
+    if let Some(what) = lacks {
+        return Err(format!(
             "README.md, PERFORMANCE.md and LIMITS.md stay as they are: this result {what}. They \
              need all workloads and peers in full, as `cargo xtask bench --readme` measures them"
-        ))
-    };
-    if machine.quick {
-        return partly("is of --quick");
-    }
-    if machine.interrupted {
-        return partly("was interrupted");
-    }
-    if results.has_failed(Peer::Ganger) {
-        return partly("has workloads in which Ganger failed");
-    }
-    if let Some((id, peer)) = missing(results) {
-        return partly(&format!("has nothing of {peer} in {id}, not even a reason"));
+        ));
     }
     let view = View::of(results);
     let mut changed = Vec::new();
-    for document in documents(root) {
-        let text = document.with(|part| content(&view, part))?;
-        changed.push((document.path, text));
+    for (name, parts) in DOCUMENTS {
+        let text = with(root, name, parts, |part| content(&view, part))?;
+        changed.push((root.join(name), text));
     }
     // All are read before the first is written.
     write_charts(&view, &root.join("docs").join(CHARTS))?;
@@ -113,13 +91,13 @@ fn missing(results: &Results) -> Option<(Id, Peer)> {
 /// Returns the text for the markers of a part; it ends with a line.
 fn content(view: &View<'_>, part: &str) -> String {
     match part {
-        "platform" => format!("{}\n", platform(view)),
-        "summary" => format!("{}\n{}", standing(view), without(view)),
+        "platform" => view.platform() + "\n",
+        "summary" => view.standing(),
         "overview" => pictures(view, "docs/", 1),
         "charts" => pictures(view, "", usize::MAX),
-        "table" => table(view, false, |row| !row.id.is_queue()),
-        "queues" => leads(view, |row| row.id.is_queue() && row.metric().is_some()),
-        "absent" => match absent(view) {
+        "table" => view.table(false, |row| !row.id.is_queue()),
+        "queues" => view.leads(|row| row.id.is_queue() && row.metric().is_some()),
+        "absent" => match view.absent() {
             text if text.is_empty() => "Nothing: every peer ran everything.\n".to_owned(),
             text => text,
         },
@@ -138,15 +116,19 @@ fn pictures(view: &View<'_>, way: &str, most: usize) -> String {
     text
 }
 
-impl Document {
-    /// Its text with other contents between the markers.
-    fn with(&self, content: impl Fn(&str) -> String) -> Result<String, String> {
-        let failed = |why: &str| format!("{}: {why}", self.name);
-        let text = fs::read_to_string(&self.path).map_err(|error| failed(&error.to_string()))?;
-        self.parts.iter().try_fold(text, |text, part| {
-            replace(&text, part, &content(part)).map_err(|why| failed(&why))
-        })
-    }
+/// Returns a document's text with other contents between the markers.
+fn with(
+    root: &Path,
+    name: &str,
+    parts: &[&str],
+    content: impl Fn(&str) -> String,
+) -> Result<String, String> {
+    let text = fs::read_to_string(root.join(name)).map_err(|error| error.to_string());
+    let replaced = text.and_then(|text| {
+        let mut parts = parts.iter();
+        parts.try_fold(text, |text, part| replace(&text, part, &content(part)))
+    });
+    replaced.map_err(|why| format!("{name}: {why}"))
 }
 
 /// Returns the text with other content between the markers of a part, which occur once.
@@ -172,67 +154,51 @@ mod tests {
     #[test]
     fn only_what_is_between_the_markers_is_replaced() {
         let text = "# Title\n<!-- bench:table -->\nold\nold\n<!-- /bench:table -->\nend\n";
-        let new = replace(text, "table", "| new |\n").unwrap();
         let expected = "# Title\n<!-- bench:table -->\n| new |\n<!-- /bench:table -->\nend\n";
-        assert_eq!(new, expected);
-        assert_eq!(
-            replace(&new, "table", "| new |\n").unwrap(),
-            expected,
-            "again: the same"
-        );
-    }
-
-    #[test]
-    fn without_its_markers_a_text_is_refused() {
+        assert_eq!(replace(text, "table", "| new |\n").unwrap(), expected);
         for text in [
             "nothing",
             "<!-- bench:table --> open",
             "<!-- /bench:table --> <!-- bench:table -->",
             "<!-- bench:table --><!-- /bench:table --><!-- bench:table --><!-- /bench:table -->",
-            "<!-- bench:other --><!-- /bench:other -->",
         ] {
             let error = replace(text, "table", "x").unwrap_err();
             assert!(error.contains("<!-- /bench:table -->"), "{text}: {error}");
         }
     }
 
-    /// The documents as they are, in a folder of their own.
-    fn copy() -> tempfile::TempDir {
+    #[test]
+    fn the_documents_get_all_that_was_measured_if_it_is_everything() {
         let folder = tempfile::tempdir().unwrap();
         fs::create_dir(folder.path().join("docs")).unwrap();
-        for document in documents(root()) {
-            fs::copy(&document.path, folder.path().join(document.name)).unwrap();
+        for (name, _) in DOCUMENTS {
+            fs::copy(root().join(name), folder.path().join(name)).unwrap();
         }
-        folder
-    }
-
-    fn complete() -> Results {
         let mut results = fixture::results();
+        let all = || {
+            let read = |(name, _)| fs::read_to_string(folder.path().join(name)).unwrap();
+            DOCUMENTS.map(read)
+        };
+        let before = all();
+        let error = update_in(folder.path(), &results).unwrap_err();
+        assert!(error.contains("was interrupted"), "{error}");
         results.machine.interrupted = false;
-        for id in Id::ALL
-            .iter()
-            .filter(|id| id.spec().peers.contains(&Peer::Go))
-        {
+        let error = update_in(folder.path(), &results).unwrap_err();
+        assert!(error.contains("has nothing of go in W2"), "{error}");
+        assert_eq!(all(), before);
+        let of_go = |id: &&Id| id.spec().peers.contains(&Peer::Go);
+        for &workload in Id::ALL.iter().filter(of_go) {
             let mut absence = results.absences[0].clone();
-            absence.workload = *id;
+            absence.workload = workload;
             results.absences.push(absence);
         }
-        results
-    }
-
-    #[test]
-    fn the_documents_get_all_that_was_measured() {
-        let (folder, results) = (copy(), complete());
-        let read = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap();
-        let all = || ["README.md", "docs/PERFORMANCE.md", "docs/LIMITS.md"].map(read);
         update_in(folder.path(), &results).unwrap();
         let [readme, performance, limits] = all();
         let view = View::of(&results);
         for text in [&readme, &performance] {
-            assert!(text.contains(&standing(&view)));
-            assert!(text.contains("Without go (not installed).\n"));
+            assert!(text.contains(&view.standing()));
         }
-        assert!(performance.contains(&platform(&view)));
+        assert!(performance.contains(&view.platform()));
         assert!(performance.contains("|W1 spawn_external, ns|"));
         assert!(limits.contains("|push+pop, depth 8, ns|11.0|0.67× crossbeam-deque|"));
         assert!(limits.contains("|go|not installed|"));
@@ -242,39 +208,15 @@ mod tests {
                 performance.contains(&format!("](charts/{name}.svg)")),
                 "{name}"
             );
-            let chart = folder.path().join(format!("docs/charts/{name}.svg"));
-            assert!(chart.is_file(), "{name}");
+            assert!(
+                folder
+                    .path()
+                    .join(format!("docs/charts/{name}.svg"))
+                    .is_file(),
+                "{name}"
+            );
         }
         update_in(folder.path(), &results).unwrap();
         assert_eq!(all(), [readme, performance, limits], "again: the same");
-    }
-
-    #[test]
-    fn what_is_not_everything_in_full_is_refused_and_changes_nothing() {
-        let folder = copy();
-        let refused = |change: fn(&mut Results), why: &str| {
-            let mut results = complete();
-            change(&mut results);
-            let error = update_in(folder.path(), &results).unwrap_err();
-            assert!(error.contains(why), "{error}");
-        };
-        refused(|results| results.machine.quick = true, "is of --quick");
-        refused(
-            |results| results.machine.interrupted = true,
-            "was interrupted",
-        );
-        refused(
-            |results| results.figures.retain(|f| f.workload != Id::W9),
-            "nothing of ganger in W9",
-        );
-        refused(
-            |results| results.figures.retain(|f| f.peer != Peer::Kanal),
-            "nothing of kanal in mailbox",
-        );
-        for document in documents(root()) {
-            let now = fs::read_to_string(folder.path().join(document.name)).unwrap();
-            assert_eq!(now, fs::read_to_string(&document.path).unwrap());
-        }
-        assert!(!folder.path().join("docs").join(CHARTS).exists());
     }
 }

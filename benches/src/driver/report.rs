@@ -1,158 +1,447 @@
-//! The report as Markdown: how it stands, the figures, and what is not here.
+//! The report: the figures as the reader needs them, which peer leads and by how much, as Markdown.
 
-use super::lines::{Absence, Figure, Reason};
-use super::view::{Lead, Row, View};
+use super::lines::{Absence, Figure, Point, Reason, Results};
+use super::plan::Curve;
 use crate::text::{figure, times, with_unit};
-use crate::whole::catalog::{Id, Peer};
+use crate::whole::catalog::{Goal, Id, Metric, Peer};
 use ganger_bench_options::mode::Mode;
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// All of it, but for the charts.
-pub(super) fn markdown(view: &View<'_>) -> String {
-    let mut text = format!("# Ganger beside its peers\n\n{}\n\n", platform(view));
-    if view.machine.quick {
-        text.push_str("**Small sizes: this shows that everything works, not how fast.**\n\n");
-    }
-    if view.machine.interrupted {
-        text.push_str("**Stopped before all was measured.**\n\n");
-    }
-    let _ = writeln!(text, "{}\n", standing(view));
-    let parts: [(&str, Has); 4] = [
-        ("Whole workloads", |id| {
-            !id.is_queue() && !id.is_of_cluster()
-        }),
-        ("Cluster", Id::is_of_cluster),
-        ("Deque", |id| id == Id::Deque),
-        ("Mailbox", |id| id == Id::Mailbox),
-    ];
-    for (heading, has) in parts {
-        let table = table(view, true, |row| has(row.id));
-        if !table.is_empty() {
-            let _ = writeln!(text, "## {heading}\n\n{table}");
+/// A result as the report shows it.
+pub(super) struct View<'a> {
+    results: &'a Results,
+    /// How many workers there were where it is not a curve over them.
+    workers: usize,
+    /// As the machine is, if this mode has figures.
+    mode: Mode,
+    /// The compared figures, in the order of the runs; without the points of curves.
+    pub(super) rows: Vec<Row<'a>>,
+    /// The same with idle loops, where `rows` are without.
+    loops: Vec<Row<'a>>,
+    pub(super) curves: Vec<Plot<'a>>,
+}
+
+/// A figure of a workload, of all peers that have it; Ganger's is the first.
+pub(super) struct Row<'a> {
+    pub(super) id: Id,
+    pub(super) variant: &'a str,
+    pub(super) unit: &'a str,
+    figures: Vec<&'a Figure>,
+}
+
+/// Lines over a quantity: how the figure of each peer grows.
+pub(super) struct Plot<'a> {
+    pub(super) id: Id,
+    pub(super) variant: &'a str,
+    unit: &'a str,
+    pub(super) over: Curve,
+    pub(super) lines: BTreeMap<Peer, Vec<(f64, f64)>>,
+}
+
+/// Ganger compared with the best peer: how many times its figure Ganger's is.
+pub(super) struct Lead<'a> {
+    pub(super) ours: &'a Figure,
+    pub(super) best: &'a Figure,
+    pub(super) times: f64,
+}
+
+/// Whether a part of the report has a workload.
+type Has = fn(Id) -> bool;
+
+impl<'a> View<'a> {
+    /// Of a result.
+    pub(super) fn of(results: &'a Results) -> Self {
+        let figures = &results.figures;
+        // The most frequent number. At a tie, the figures of the curves come later.
+        let count = |workers| {
+            figures
+                .iter()
+                .filter(|it| it.point.workers == workers)
+                .count()
+        };
+        let all = figures.iter().map(|figure| figure.point.workers);
+        let workers = all.rev().max_by_key(|&workers| count(workers)).unwrap_or(1);
+        let mode = figures.iter().map(|figure| figure.point.mode).min();
+        let mode = mode.unwrap_or_default();
+        let loops = match mode {
+            Mode::AsIs => rows(figures, Point::of(workers, Mode::Loops)),
+            Mode::Loops => Vec::new(),
+        };
+        let curves = Curve::ALL.into_iter();
+        Self {
+            results,
+            workers,
+            mode,
+            rows: rows(figures, Point::of(workers, mode)),
+            loops,
+            curves: curves.flat_map(|it| plots(it, figures, workers)).collect(),
         }
     }
-    match absent(view) {
-        absent if absent.is_empty() => text,
-        absent => text + "## What is not here\n\n" + &absent,
+
+    /// Returns the upper bound for Ganger's figure, by the targets and the present figures.
+    fn target(&self, row: &Row<'_>) -> Option<f64> {
+        let of_other = |variant| {
+            let mut rows = self.rows.iter();
+            rows.find(|it| (it.id, it.variant) == (row.id, variant))
+        };
+        let most = |goal: &Goal| {
+            let (times, figure) = match *goal {
+                Goal::Best(times) => (times, row.worthy()?),
+                Goal::Of(peer, times) => (times, row.best(|it| it == peer)?),
+                Goal::BestIn(variant, times) => (times, of_other(variant)?.worthy()?),
+                Goal::OursIn(variant, times) => (times, of_other(variant)?.ours()?),
+                Goal::Just(most) => return Some(most),
+            };
+            Some(times * figure.min)
+        };
+        row.metric()?.goals.iter().filter_map(most).reduce(f64::min)
+    }
+
+    /// Returns Ganger's lead over the best peer with idle loops.
+    fn lead_with_loops(&self, row: &Row<'_>) -> Option<Lead<'a>> {
+        let is_same = |other: &&Row<'_>| (other.id, other.variant) == (row.id, row.variant);
+        self.loops.iter().find(is_same).and_then(Row::lead)
+    }
+
+    /// All of it, but for the charts.
+    pub(super) fn markdown(&self) -> String {
+        let mut text = format!("# Ganger beside its peers\n\n{}\n\n", self.platform());
+        if self.results.machine.quick {
+            text += "**Small sizes: this shows that everything works, not how fast.**\n\n";
+        }
+        if self.results.machine.interrupted {
+            text += "**Stopped before all was measured.**\n\n";
+        }
+        text += &self.standing();
+        let parts: [(&str, Has); 3] = [
+            ("Whole workloads", |id| {
+                !id.is_queue() && !id.is_of_cluster()
+            }),
+            ("Cluster", Id::is_of_cluster),
+            ("Queues", Id::is_queue),
+        ];
+        for (heading, has) in parts {
+            let table = self.table(true, |row| has(row.id));
+            if !table.is_empty() {
+                let _ = write!(text, "\n## {heading}\n\n{table}");
+            }
+        }
+        match self.absent() {
+            absent if absent.is_empty() => text,
+            absent => text + "\n## What is not here\n\n" + &absent,
+        }
+    }
+
+    /// Returns the line with the machine and the versions of the figures, and the state of the
+    /// machine.
+    pub(super) fn platform(&self) -> String {
+        let machine = &self.results.machine;
+        let versions = machine.versions.iter();
+        let versions: Vec<_> = versions.map(|(name, v)| format!("{name} {v}")).collect();
+        let modes = match (self.mode, self.loops.is_empty()) {
+            (Mode::AsIs, true) => "Measured as the machine is.",
+            (Mode::AsIs, false) => {
+                "Measured as the machine is, and whole workloads with an idle-priority loop on \
+                 every processor, too."
+            }
+            (Mode::Loops, _) => "Measured with an idle-priority loop on every processor.",
+        };
+        let mut absences = self.results.absences.iter();
+        let lacks = absences.find(|it| it.reason == Reason::NoMode);
+        let lacks = lacks.map(|it| format!(" Not {}: {}.", it.point.mode.text(), it.why));
+        let calm = match &machine.calm {
+            Some(calm) => calm.text(),
+            None => "How busy others kept the machine is not known.".to_owned(),
+        };
+        format!(
+            "{}, {} cores, {}, governor {}; {} workers; {}; allocator: {}; {}; commit {}; {} UTC; \
+             `{}`. {modes}{} {calm}",
+            escaped(&machine.cpu),
+            machine.cores,
+            machine.kernel,
+            machine.governor,
+            self.workers,
+            machine.rustc,
+            machine.allocator,
+            versions.join(", "),
+            machine.commit,
+            machine.date,
+            machine.command,
+            escaped(&lacks.unwrap_or_default()),
+        )
+    }
+
+    /// Formats figures as a table, a row a line and a peer a column. A cell has the minimum and, in
+    /// brackets, Ganger's figure divided by the peer's, pair by pair. The best of several is bold.
+    /// With figures of idle loops, a column has Ganger's ratio to the best peer in that mode. Empty
+    /// without figures.
+    pub(super) fn table(&self, has_targets: bool, is_in: impl Fn(&Row<'_>) -> bool) -> String {
+        let rows: Vec<&Row<'_>> = self.rows.iter().filter(|row| is_in(row)).collect();
+        let figures = rows.iter().flat_map(|row| &row.figures);
+        let mut peers: Vec<Peer> = figures.map(|figure| figure.peer).collect();
+        peers.sort_unstable();
+        peers.dedup();
+        let has_loops = rows.iter().any(|row| self.lead_with_loops(row).is_some());
+        let mut head = vec!["workload".to_owned()];
+        head.extend(peers.iter().map(Peer::to_string));
+        head.extend(has_loops.then(|| "with idle loops".to_owned()));
+        head.extend(has_targets.then(|| "target".to_owned()));
+        let lines = rows.iter().map(|row| {
+            let best = row.best(|_| row.figures.len() > 1);
+            let of = |&peer: &Peer| row.best(|it| it == peer).map(|shown| cell(shown, best));
+            let mut cells = vec![Some(escaped(&row.title_with_unit()))];
+            cells.extend(peers.iter().map(of));
+            if has_loops {
+                cells.push(self.lead_with_loops(row).as_ref().map(ratio));
+            }
+            if has_targets {
+                let mark = |(most, ours): (f64, &Figure)| match ours.min <= most {
+                    true => format!("{}, reached", figure(most)),
+                    false => format!("{}, open", figure(most)),
+                };
+                cells.push(self.target(row).zip(row.ours()).map(mark));
+            }
+            let cells = cells.into_iter();
+            cells
+                .map(|cell| cell.unwrap_or_else(|| "–".to_owned()))
+                .collect()
+        });
+        lines_of(&head, lines)
+    }
+
+    /// Formats figures that a peer has, too, as a table, a row a line: Ganger's least, and its ratio
+    /// to the least of the best peer. Empty without figures.
+    pub(super) fn leads(&self, is_in: impl Fn(&Row<'_>) -> bool) -> String {
+        let head = ["figure", "Ganger", "best peer"].map(str::to_owned);
+        let rows = self.rows.iter().filter(|row| is_in(row));
+        let line = |row: &Row<'_>| {
+            let lead = row.lead()?;
+            let title = escaped(&row.title_with_unit());
+            Some(vec![title, figure(lead.ours.min), ratio(&lead)])
+        };
+        lines_of(&head, rows.filter_map(line))
+    }
+
+    /// Lists the missing figures, and why. A figure that is missing as well without idle loops is
+    /// named once. Empty if all figures are there.
+    pub(super) fn absent(&self) -> String {
+        let absences = &self.results.absences;
+        let mut reasons: Vec<(&Absence, Vec<String>)> = Vec::new();
+        for absence in absences {
+            let mut as_is = absence.clone();
+            as_is.point.mode = Mode::AsIs;
+            if absence.point.mode != Mode::AsIs && absences.contains(&as_is) {
+                continue;
+            }
+            let Absence {
+                workload, point, ..
+            } = absence;
+            let place = match *point == Point::of(self.workers, Mode::AsIs) {
+                true => workload.to_string(),
+                false => format!("{workload} ({point})"),
+            };
+            let is_same = |it: &Absence| {
+                (it.peer, it.reason, &it.why) == (absence.peer, absence.reason, &absence.why)
+            };
+            match reasons.iter_mut().find(|it| is_same(it.0)) {
+                Some((_, places)) => places.push(place),
+                None => reasons.push((absence, vec![place])),
+            }
+        }
+        let head = ["peer", "what", "why", "workloads"].map(str::to_owned);
+        let lines = reasons.iter().map(|(it, places)| {
+            let reason = it.reason.text().to_owned();
+            vec![
+                it.peer.to_string(),
+                reason,
+                escaped(&it.why),
+                places.join(", "),
+            ]
+        });
+        lines_of(&head, lines)
+    }
+
+    /// In how many figures of the catalogue Ganger is ahead: a line for all, for whole workloads,
+    /// and for queues; and the peers without a figure.
+    pub(super) fn standing(&self) -> String {
+        let parts: [(&str, Has); 3] = [
+            ("whole workloads and queues", |_| true),
+            ("whole workloads", |id| !id.is_queue()),
+            ("queues", Id::is_queue),
+        ];
+        let mut text = String::new();
+        for (mode, rows) in [(self.mode, &self.rows), (Mode::Loops, &self.loops)] {
+            let start = match mode {
+                Mode::AsIs => "Ahead",
+                Mode::Loops => "With idle loops, ahead",
+            };
+            let of = |(what, has)| sentence(start, what, rows, has);
+            let mut sentences: Vec<_> = parts.into_iter().filter_map(of).collect();
+            // With a single kind, the standing in all is the same.
+            if sentences.len() == 2 {
+                sentences.remove(0);
+            }
+            text += &sentences.concat();
+        }
+        if text.is_empty() {
+            text += "Nothing was measured of both Ganger and a peer.\n";
+        }
+        let has_figure = |peer| self.results.figures.iter().any(|it| it.peer == peer);
+        let out = self
+            .results
+            .absences
+            .iter()
+            .filter(|it| !has_figure(it.peer));
+        let out: BTreeMap<_, _> = out.map(|it| (it.peer, it.reason.text())).collect();
+        let out: Vec<_> = out
+            .iter()
+            .map(|(peer, why)| format!("{peer} ({why})"))
+            .collect();
+        if !out.is_empty() {
+            let _ = writeln!(text, "Without {}.", out.join(", "));
+        }
+        text
     }
 }
 
-/// Returns the line with the machine and the versions of the figures, and the state of the machine.
-pub(super) fn platform(view: &View<'_>) -> String {
-    let machine = view.machine;
-    let versions = machine.versions.iter();
-    let versions: Vec<_> = versions.map(|(name, v)| format!("{name} {v}")).collect();
-    format!(
-        "{}, {} cores, {}, governor {}; {} workers; {}; allocator: {}; {}; commit {}; {} UTC; \
-         `{}`. {}",
-        escaped(&machine.cpu),
-        machine.cores,
-        machine.kernel,
-        machine.governor,
-        view.workers,
-        machine.rustc,
-        machine.allocator,
-        versions.join(", "),
-        machine.commit,
-        machine.date,
-        machine.command,
-        escaped(&state(view)),
-    )
-}
+impl<'a> Row<'a> {
+    pub(super) fn ours(&self) -> Option<&'a Figure> {
+        self.best(|peer| peer == Peer::Ganger)
+    }
 
-/// Describes the state of the machine, in a sentence or two.
-fn state(view: &View<'_>) -> String {
-    let modes = match (view.mode, view.loops.is_empty()) {
-        (Mode::AsIs, true) => "Measured as the machine is.",
-        (Mode::AsIs, false) => {
-            "Measured as the machine is, and whole workloads with an idle-priority loop on every \
-             processor, too."
+    /// Returns the best of the peers that count.
+    fn best(&self, counts: impl Fn(Peer) -> bool) -> Option<&'a Figure> {
+        let peers = self
+            .figures
+            .iter()
+            .copied()
+            .filter(|figure| counts(figure.peer));
+        peers.min_by(|a, b| a.min.total_cmp(&b.min))
+    }
+
+    /// Returns the best peer with a right to be a target: Erlang wakes at once because it never
+    /// sleeps, but waits busily.
+    fn worthy(&self) -> Option<&'a Figure> {
+        self.best(|peer| peer != Peer::Ganger && (self.id, peer) != (Id::W10, Peer::Erlang))
+    }
+
+    /// Returns Ganger's lead over the best peer, if they can be compared: a pure count does not say
+    /// which peer is better.
+    pub(super) fn lead(&self) -> Option<Lead<'a>> {
+        let ours = self.ours()?;
+        let best = self.best(|peer| peer != Peer::Ganger && !peer.is_floor())?;
+        let is_comparable = !self.unit.is_empty() && best.min > 0.0;
+        let times = ours.min / best.min;
+        is_comparable.then_some(Lead { ours, best, times })
+    }
+
+    /// Returns the catalogue's metric; none for figures of queues that do not count.
+    pub(super) fn metric(&self) -> Option<&'static Metric> {
+        self.id.spec().metric(self.variant)
+    }
+
+    pub(super) fn title(&self) -> String {
+        title(self.id, self.variant)
+    }
+
+    /// Returns the title with the unit, unless the title has the unit already behind a colon.
+    fn title_with_unit(&self) -> String {
+        let title = self.title();
+        let measured = title.rsplit_once(": ").map_or("", |(_, measured)| measured);
+        match self.unit {
+            "" | "x" => title,
+            unit if measured.split(' ').any(|word| word == unit) => title,
+            unit => format!("{title}, {unit}"),
         }
-        (Mode::Loops, _) => "Measured with an idle-priority loop on every processor.",
-    };
-    let calm = match &view.machine.calm {
-        Some(calm) => calm.text(),
-        None => "How busy others kept the machine is not known.".to_owned(),
-    };
-    let mut absences = view.absences.iter();
-    match absences.find(|it| it.reason == Reason::NoMode) {
-        Some(Absence { point, why, .. }) => {
-            format!("{modes} Not {}: {why}. {calm}", point.mode.text())
-        }
-        None => format!("{modes} {calm}"),
     }
 }
 
-/// Formats figures as a table, a row a line and a peer a column. A cell has the minimum and, in
-/// brackets, Ganger's figure divided by the peer's, pair by pair. The best of several is bold. With
-/// figures of idle loops, a column has Ganger's ratio to the best peer in that mode. Empty without
-/// figures.
-pub(super) fn table(
-    view: &View<'_>,
-    has_targets: bool,
-    is_in: impl Fn(&Row<'_>) -> bool,
-) -> String {
-    let rows: Vec<&Row<'_>> = view.rows.iter().filter(|row| is_in(row)).collect();
-    if rows.is_empty() {
-        return String::new();
+impl Plot<'_> {
+    pub(super) fn title(&self) -> String {
+        let title = title(self.id, self.variant);
+        format!("{title} over {}, {}", self.over.name(), self.unit)
     }
-    let figures = rows.iter().flat_map(|row| &row.figures);
-    let mut peers: Vec<Peer> = figures.map(|figure| figure.peer).collect();
-    peers.sort_unstable();
-    peers.dedup();
-    let has_loops = rows.iter().any(|row| view.lead_with_loops(row).is_some());
-    let mut head = vec!["workload".to_owned()];
-    head.extend(peers.iter().map(Peer::to_string));
-    head.extend(has_loops.then(|| "with idle loops".to_owned()));
-    head.extend(has_targets.then(|| "target".to_owned()));
-    let mut text = format!("|{}|\n|{}\n", head.join("|"), "---|".repeat(head.len()));
-    for row in rows {
-        let mut cells = vec![escaped(&row.title_with_unit())];
-        let best = row.best(|_| row.figures.len() > 1);
-        cells.extend(peers.iter().map(|&peer| {
-            let shown = row.best(|it| it == peer);
-            shown.map_or_else(dash, |shown| cell(shown, best))
-        }));
-        if has_loops {
-            let lead = view.lead_with_loops(row);
-            cells.push(lead.map_or_else(dash, |lead| ratio(&lead)));
+}
+
+fn title(id: Id, variant: &str) -> String {
+    match id.spec().metrics {
+        _ if id.is_queue() => variant.to_owned(),
+        [_] => format!("{id} {}", id.spec().name),
+        _ => format!("{id} {} {variant}", id.spec().name),
+    }
+}
+
+/// Figures of the same workload and variant together, in the order of the first of them.
+fn rows(figures: &[Figure], point: Point) -> Vec<Row<'_>> {
+    let mut rows: Vec<Row<'_>> = Vec::new();
+    for figure in figures.iter().filter(|figure| figure.point == point) {
+        let (id, variant) = (figure.workload, figure.variant.as_str());
+        match rows
+            .iter_mut()
+            .find(|row| (row.id, row.variant) == (id, variant))
+        {
+            Some(row) => row.figures.push(figure),
+            None => rows.push(Row {
+                id,
+                variant,
+                unit: &figure.unit,
+                figures: vec![figure],
+            }),
         }
-        if has_targets {
-            cells.push(view.target(row).zip(row.ours()).map_or_else(dash, target));
+    }
+    for row in &mut rows {
+        row.figures.sort_by_key(|figure| figure.peer);
+    }
+    rows.sort_by_key(|row| row.id);
+    rows
+}
+
+/// Returns the lines over a quantity that have more than a single point.
+fn plots(over: Curve, figures: &[Figure], workers: usize) -> Vec<Plot<'_>> {
+    let mut plots: Vec<Plot<'_>> = Vec::new();
+    let metrics = over.workloads().iter().flat_map(|&id| {
+        let metrics = id.spec().metrics.iter();
+        metrics.map(move |metric| (id, metric))
+    });
+    for (id, metric) in metrics {
+        let mut lines = BTreeMap::<Peer, Vec<(f64, f64)>>::new();
+        let is_its = |f: &&Figure| f.workload == id && f.variant == metric.variant;
+        for figure in figures.iter().filter(is_its) {
+            if let Some(x) = over.place(id, figure.point, figure.n, workers) {
+                let line = lines.entry(figure.peer).or_default();
+                line.push((x as f64, figure.min));
+            }
         }
-        let _ = writeln!(text, "|{}|", cells.join("|"));
+        let sort = |line: &mut Vec<(f64, f64)>| line.sort_by(|a, b| a.0.total_cmp(&b.0));
+        lines.values_mut().for_each(sort);
+        if lines.values().any(|line| line.len() > 1) {
+            plots.push(Plot {
+                id,
+                variant: metric.variant,
+                unit: metric.unit,
+                over,
+                lines,
+            });
+        }
+    }
+    plots
+}
+
+/// A table; nothing without lines.
+fn lines_of(head: &[String], lines: impl Iterator<Item = Vec<String>>) -> String {
+    let mut text = String::new();
+    for line in lines {
+        if text.is_empty() {
+            text = format!("|{}|\n|{}\n", head.join("|"), "---|".repeat(head.len()));
+        }
+        let _ = writeln!(text, "|{}|", line.join("|"));
     }
     text
 }
 
-/// Formats figures that a peer has, too, as a list, a row a line: Ganger's least, and its ratio to
-/// the least of the best peer. Empty without figures.
-pub(super) fn leads(view: &View<'_>, is_in: impl Fn(&Row<'_>) -> bool) -> String {
-    let mut text = String::new();
-    for row in view.rows.iter().filter(|row| is_in(row)) {
-        let (Some(ours), Some(lead)) = (row.ours(), row.lead()) else {
-            continue;
-        };
-        let (title, ours) = (escaped(&row.title_with_unit()), figure(ours.min));
-        let _ = writeln!(text, "|{title}|{ours}|{}|", ratio(&lead));
-    }
-    match text.is_empty() {
-        true => text,
-        false => "|figure|Ganger|best peer|\n|---|---|---|\n".to_owned() + &text,
-    }
-}
-
 fn ratio(lead: &Lead<'_>) -> String {
     format!("{} {}", times(lead.times), lead.best.peer)
-}
-
-fn dash() -> String {
-    "–".to_owned()
-}
-
-fn target((most, ours): (f64, &Figure)) -> String {
-    let mark = if ours.min <= most { "reached" } else { "open" };
-    format!("{}, {mark}", figure(most))
 }
 
 fn cell(shown: &Figure, best: Option<&Figure>) -> String {
@@ -167,108 +456,24 @@ fn cell(shown: &Figure, best: Option<&Figure>) -> String {
     }
 }
 
-/// Lists the missing figures, and why. Empty if all figures are there.
-pub(super) fn absent(view: &View<'_>) -> String {
-    let mut reasons: Vec<(&Absence, Vec<String>)> = Vec::new();
-    for absence in view.absences {
-        let Some(place) = view.place(absence) else {
-            continue;
-        };
-        let key = |it: &Absence| (it.peer, it.reason, it.why.clone());
-        match reasons.iter_mut().find(|it| key(it.0) == key(absence)) {
-            Some((_, places)) => places.push(place),
-            None => reasons.push((absence, vec![place])),
-        }
-    }
-    let mut text = String::new();
-    for (
-        Absence {
-            peer, reason, why, ..
-        },
-        places,
-    ) in &reasons
-    {
-        let (reason, why, places) = (reason.text(), escaped(why), places.join(", "));
-        let _ = writeln!(text, "|{peer}|{reason}|{why}|{places}|");
-    }
-    match text.is_empty() {
-        true => text,
-        false => "|peer|what|why|workloads|\n|---|---|---|---|\n".to_owned() + &text,
-    }
-}
-
-/// The peers without a column in any table, because they did not run.
-pub(super) fn without(view: &View<'_>) -> String {
-    let figures = view.rows.iter().flat_map(|row| &row.figures);
-    let has_column = |peer| figures.clone().any(|figure| figure.peer == peer);
-    let mut out: Vec<_> = view.absences.iter().collect();
-    out.retain(|absence| !has_column(absence.peer));
-    out.sort_by_key(|absence| absence.peer);
-    out.dedup_by_key(|absence| absence.peer);
-    let out = out
-        .iter()
-        .map(|it| format!("{} ({})", it.peer, it.reason.text()));
-    match out.collect::<Vec<_>>() {
-        out if out.is_empty() => String::new(),
-        out => format!("Without {}.\n", out.join(", ")),
-    }
-}
-
-/// Whether a part of the report has a workload.
-type Has = fn(Id) -> bool;
-
-/// In how many figures of the catalogue Ganger is ahead: a line for all, for whole workloads, and
-/// for queues.
-pub(super) fn standing(view: &View<'_>) -> String {
-    let parts: [(&str, Has); 3] = [
-        ("whole workloads and queues", |_| true),
-        ("whole workloads", |id| !id.is_queue()),
-        ("queues", Id::is_queue),
-    ];
-    let mut sentences = Vec::new();
-    for (start, rows) in [
-        ("Ahead", &view.rows),
-        ("With idle loops, ahead", &view.loops),
-    ] {
-        let start = match view.mode {
-            Mode::AsIs => start,
-            Mode::Loops => "With idle loops, ahead",
-        };
-        let mut of_mode = parts
-            .map(|(what, has)| sentence(start, what, rows, has))
-            .to_vec();
-        of_mode.retain(Option::is_some);
-        // With a single kind, the standing in all is the same.
-        if of_mode.len() == 2 {
-            of_mode.remove(0);
-        }
-        sentences.extend(of_mode.into_iter().flatten());
-    }
-    match sentences.is_empty() {
-        true => "Nothing was measured of both Ganger and a peer.".to_owned(),
-        false => sentences.join("\n"),
-    }
-}
-
 fn sentence(start: &str, what: &str, rows: &[Row<'_>], has: Has) -> Option<String> {
     let rows = rows
         .iter()
         .filter(|row| has(row.id) && row.metric().is_some());
     let leads: Vec<_> = rows.filter_map(Row::lead).collect();
     let ahead = leads.iter().filter(|lead| lead.times <= 1.0).count();
-    let worst = leads.iter().max_by(|a, b| a.times.total_cmp(&b.times))?;
     let Lead {
-        id, variant, best, ..
-    } = worst;
+        ours,
+        best,
+        times: most,
+    } = leads.iter().max_by(|a, b| a.times.total_cmp(&b.times))?;
     Some(format!(
-        "{start} of every peer in {ahead} of {} figures of {what}; {}: {id} {variant}, {} {}'s {}.",
+        "{start} of every peer in {ahead} of {} figures of {what}; {}: {} {}, {} {}'s {}.\n",
         leads.len(),
-        if worst.times > 1.0 {
-            "worst"
-        } else {
-            "closest"
-        },
-        times(worst.times),
+        if *most > 1.0 { "worst" } else { "closest" },
+        ours.workload,
+        ours.variant,
+        times(*most),
         best.peer,
         with_unit(&figure(best.min), &best.unit),
     ))
@@ -276,24 +481,20 @@ fn sentence(start: &str, what: &str, rows: &[Row<'_>], has: Has) -> Option<Strin
 
 /// Text in a cell.
 fn escaped(text: &str) -> String {
-    text.replace('|', "\\|")
-        .replace('<', "&lt;")
-        .replace('\n', " ")
+    let text = text.replace('|', "\\|").replace('<', "&lt;");
+    text.replace('\n', " ")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::driver::fixture;
-    use crate::driver::lines::Results;
-    use crate::driver::plan::Curve;
-    use crate::driver::view::Plot;
 
     #[test]
     fn tables_have_as_many_cells_in_every_line() {
         let mut results = fixture::results();
         results.absences[0].why = "a | b\nc".to_owned();
-        let text = markdown(&View::of(&results));
+        let text = View::of(&results).markdown();
         let mut columns = 0;
         for line in text.lines() {
             let count = line.replace("\\|", "").matches('|').count();
@@ -303,111 +504,67 @@ mod tests {
             columns = count;
         }
         for part in [
-            "a \\| b c",
             "|W1 spawn_external, ns|",
             "|push+pop, depth 8, ns|",
+            "|a \\| b c|W1|",
+            "78 GB & more|W8 (2 workers, 10000000 processes)|",
+            "Without go (not installed).\n",
         ] {
             assert!(text.contains(part), "{part}: {text}");
         }
     }
 
-    /// Results of W1, W5 and the deque with these minima.
-    fn some(min: fn(Id, Peer, Mode) -> f64) -> Results {
-        let mut results = fixture::results();
-        let is_some = |id| matches!(id, Id::W1 | Id::W5 | Id::Deque);
-        results
-            .figures
-            .retain(|f| is_some(f.workload) && f.point.workers == 2);
-        for figure in &mut results.figures {
-            figure.min = min(figure.workload, figure.peer, figure.point.mode);
-        }
-        results
-    }
-
     #[test]
     fn the_best_is_bold_and_ratios_targets_and_loops_are_gangers() {
-        let mut results = some(|_, peer, mode| match (peer, mode) {
-            (Peer::Ganger, Mode::AsIs) => 5.0,
-            (Peer::Ganger, Mode::Loops) => 30.0,
-            _ => 20.0,
+        let mut results = fixture::results();
+        results.figures.retain(|it| {
+            let is_shown = matches!(it.peer, Peer::Ganger | Peer::Tokio);
+            it.workload == Id::W1 && is_shown && it.point.workers == 2
         });
-        let is_shown = |peer| matches!(peer, Peer::Ganger | Peer::Tokio);
-        results
-            .figures
-            .retain(|f| f.workload == Id::W1 && is_shown(f.peer));
-        for figure in &mut results.figures {
-            figure.ratio_to_ganger = figure.ratio_to_ganger.map(|_| 4.0);
+        for it in &mut results.figures {
+            it.min = match (it.peer, it.point.mode) {
+                (Peer::Ganger, Mode::AsIs) => 5.0,
+                (Peer::Ganger, Mode::Loops) => 30.0,
+                _ => 20.0,
+            };
+            it.ratio_to_ganger = it.ratio_to_ganger.map(|_| 4.0);
         }
-        let text = table(&View::of(&results), true, |_| true);
         let expected = "|workload|ganger|tokio|with idle loops|target|\n\
                         |---|---|---|---|---|\n\
                         |W1 spawn_external, ns|**5.00**|20.0 (0.25×)|1.50× tokio|7.00, reached|\n";
-        assert_eq!(text, expected);
-        results.figures.retain(|f| f.point.mode == Mode::Loops);
+        assert_eq!(View::of(&results).table(true, |_| true), expected);
+        let standing = "Ahead of every peer in 1 of 1 figures of whole workloads; closest: W1 \
+                        time, 0.25× tokio's 20.0 ns.\nWith idle loops, ahead of every peer in 0 of \
+                        1 figures of whole workloads; worst: W1 time, 1.50× tokio's 20.0 ns.\n";
+        assert!(View::of(&results).standing().starts_with(standing));
+        results.figures.retain(|it| it.point.mode == Mode::Loops);
         let view = View::of(&results);
-        assert!(standing(&view).starts_with("With idle loops, ahead of every peer in 0 of 1"));
-        assert!(state(&view).starts_with("Measured with an idle-priority loop"));
-    }
-
-    #[test]
-    fn the_standing_is_counted_against_the_best_peer() {
-        let mut results = some(|id, peer, _| match (id, peer) {
-            (Id::W1, Peer::Ganger) => 30.0,
-            (Id::W1, Peer::Tokio) => 20.0,
-            (Id::W5, Peer::Ganger) => 10.0,
-            _ => 40.0,
-        });
-        results.figures.retain(|f| f.point.mode == Mode::AsIs);
-        let view = View::of(&results);
-        let queues = Id::Deque.spec().metrics.len();
-        let expected = format!(
-            "Ahead of every peer in {} of {} figures of whole workloads and queues; worst: W1 \
-             time, 1.50× tokio's 20.0 ns.\nAhead of every peer in 1 of 2 figures of whole \
-             workloads; worst: W1 time, 1.50× tokio's 20.0 ns.\nAhead of every peer in \
-             {queues} of {queues} figures of queues; closest: deque fib, a task a call: ms, \
-             1.00× crossbeam-deque's 40.0 ms.",
-            queues + 1,
-            queues + 2,
-        );
-        assert_eq!(standing(&view), expected);
-        let targets: Vec<_> = view
-            .rows
-            .iter()
-            .filter_map(|row| view.target(row))
-            .collect();
-        // 0.9 times the best is 18; 0.35 times tokio is 7. Half of W5's best is 20.
-        assert!((targets[0] - 7.0).abs() < 1e-9 && (targets[1] - 20.0).abs() < 1e-9);
-        assert!(standing(&View::of(&Results::default())).starts_with("Nothing was measured"));
-    }
-
-    #[test]
-    fn an_absence_is_said_once_with_its_place() {
-        let results = fixture::results();
-        let view = View::of(&results);
-        let text = absent(&view);
-        assert_eq!(text.lines().count(), 2 + 3, "{text}");
         assert!(
-            text.contains("78 GB & more|W8 (2 workers, 10000000 processes)|"),
-            "{text}"
+            view.standing()
+                .starts_with("With idle loops, ahead of every peer in 0 of 1")
         );
-        assert!(text.contains("|`go` is not on the PATH|W1|"), "{text}");
-        assert_eq!(without(&view), "Without go (not installed).\n");
+        let nothing = Results::default();
+        assert!(
+            View::of(&nothing)
+                .standing()
+                .starts_with("Nothing was measured")
+        );
     }
 
     #[test]
     fn curves_have_a_line_for_a_peer_in_order() {
         let results = fixture::results();
         let view = View::of(&results);
-        let workers = view.curves.iter().find(|p| p.id == Id::W2).unwrap();
-        let (peer, line) = &workers.lines[0];
-        assert_eq!(*peer, Peer::Ganger);
-        let xs: Vec<_> = line.iter().map(|(x, _)| *x).collect();
+        let workers = view.curves.iter().find(|plot| plot.id == Id::W2).unwrap();
+        let xs: Vec<_> = workers.lines[&Peer::Ganger]
+            .iter()
+            .map(|(x, _)| *x)
+            .collect();
         assert_eq!(xs, [1.0, 2.0, 4.0, 8.0]);
-        let of_processes = |p: &&Plot<'_>| p.over == Curve::Processes;
-        assert_eq!(
-            view.curves.iter().filter(of_processes).count(),
-            3,
-            "rss, spawn and wake"
-        );
+        let of_processes = view
+            .curves
+            .iter()
+            .filter(|plot| plot.over == Curve::Processes);
+        assert_eq!(of_processes.count(), 3, "rss, spawn and wake");
     }
 }

@@ -1,13 +1,13 @@
 //! Runs a plan and collects its results.
 
 use super::child::Ending;
-use super::lines::{Absence, Figure, Point, Reason};
+use super::lines::{Absence, Figure, Reason};
 use super::plan::{Contest, Turn};
 use super::progress::Progress;
 use super::stop::Stop;
 use crate::stats::{Summary, median, ratio};
 use crate::text::{figure, with_unit};
-use crate::whole::catalog::{Id, Peer};
+use crate::whole::catalog::Peer;
 use crate::whole::job::Job;
 use crate::whole::sample::Sample;
 use ganger_bench_options::mode::Mode;
@@ -41,18 +41,25 @@ pub(super) fn measure(
     let progress = Progress::new(turns);
     let (mut figures, mut absences) = (Vec::new(), Vec::new());
     for contest in plan {
-        let mut scores = Scores::new(contest);
+        let mut scores = Scores {
+            contest,
+            samples: Vec::new(),
+            absences: Vec::new(),
+            out: HashSet::new(),
+        };
         for turn in contest.turns() {
             if stop.is_wanted() {
                 break;
             }
             progress.begin(&turn);
-            scores.play(&turn, runner, &figures);
+            if let Err((reason, why)) = scores.play(&turn, runner, &figures) {
+                scores.drop_out(turn.job.peer, reason, why);
+            }
         }
-        progress.say(&scores.summary());
-        let (some, none) = scores.finish();
+        let some = scores.figures();
+        progress.say(&scores.summary(&some));
         figures.extend(some);
-        absences.extend(none);
+        absences.extend(scores.absences);
         if stop.is_wanted() {
             break;
         }
@@ -64,106 +71,62 @@ pub(super) fn measure(
 /// The results of a contest so far.
 struct Scores<'a> {
     contest: &'a Contest,
-    /// By peer and variant, in the order of peers and of their first lines.
-    figures: Vec<Score>,
+    /// With their repetitions.
+    samples: Vec<(usize, Sample)>,
     absences: Vec<Absence>,
     /// The peers that have dropped out.
     out: HashSet<Peer>,
 }
 
-/// The samples of a figure.
-struct Score {
-    peer: Peer,
-    variant: String,
-    /// The last of them; all have the same unit and number.
-    sample: Sample,
-    values: Vec<Option<f64>>,
-    percentiles: Vec<Percentiles>,
-    histogram: BTreeMap<u64, u64>,
-}
-
-#[derive(Clone, Copy)]
-struct Percentiles {
-    p50: Option<f64>,
-    p99: Option<f64>,
-    max: Option<f64>,
-}
-
-impl<'a> Scores<'a> {
-    fn new(contest: &'a Contest) -> Self {
-        Self {
-            contest,
-            figures: Vec::new(),
-            absences: Vec::new(),
-            out: HashSet::new(),
-        }
-    }
-
-    /// Runs a turn, unless it has a reason not to.
-    fn play(&mut self, turn: &Turn, runner: &mut dyn Runner, known: &[Figure]) {
+impl Scores<'_> {
+    /// Runs a turn. The error is a reason not to.
+    fn play(
+        &mut self,
+        turn: &Turn,
+        runner: &mut dyn Runner,
+        known: &[Figure],
+    ) -> Result<(), (Reason, String)> {
         let job = &turn.job;
         if self.out.contains(&job.peer) {
-            return;
+            return Ok(());
         }
-        if let Some((reason, why)) = refusal(job, runner, known) {
-            self.drop_out(job.peer, reason, why);
-            return;
+        if let Some(refusal) = refusal(job, runner, known) {
+            return Err(refusal);
         }
-        if let Err(why) = runner.prepare(turn.mode) {
-            self.drop_out(job.peer, Reason::NoMode, why);
-            return;
-        }
+        let prepared = runner.prepare(turn.mode);
+        prepared.map_err(|why| (Reason::NoMode, why))?;
         match runner.run(job) {
-            Ending::Measured(samples) => match self.strange(job, &samples) {
-                None => self.add(turn.rep, samples),
-                Some(why) => self.drop_out(job.peer, Reason::Crashed, why),
-            },
-            Ending::Missing(why) => self.drop_out(job.peer, Reason::Missing, why),
-            Ending::Crashed(why) => self.drop_out(job.peer, Reason::Crashed, why),
+            Ending::Measured(samples) => {
+                if let Some(other) = samples.iter().find(|sample| !is_of(job, sample)) {
+                    let other = other.line();
+                    let why = format!("it answered with the figure of something else: {other}");
+                    return Err((Reason::Crashed, why));
+                }
+                samples.into_iter().for_each(|it| self.add(turn.rep, it));
+                Ok(())
+            }
+            Ending::Missing(why) => Err((Reason::Missing, why)),
+            Ending::Crashed(why) => Err((Reason::Crashed, why)),
             Ending::TimedOut(limit) => {
                 let why = format!("it had not ended after {} s", limit.as_secs_f64());
-                self.drop_out(job.peer, Reason::Timeout, why);
+                Err((Reason::Timeout, why))
             }
-            Ending::Stopped => {}
+            Ending::Stopped => Ok(()),
         }
     }
 
-    /// Returns why these can't be the samples of this job.
-    fn strange(&self, job: &Job, samples: &[Sample]) -> Option<String> {
-        let is_queue = job.id.is_queue();
-        let is_own = |sample: &&Sample| {
-            let is_peer = is_queue || sample.peer == job.peer;
-            let metric = job.spec().metric(&sample.variant);
-            let is_metric = is_queue || metric.is_some_and(|metric| metric.unit == sample.unit);
-            sample.workload == job.id && is_peer && is_metric
+    fn add(&mut self, rep: usize, sample: Sample) {
+        if !self.contest.peers.contains(&sample.peer) {
+            return;
+        }
+        let is_same =
+            |(_, it): &&(usize, Sample)| (it.peer, &it.variant) == (sample.peer, &sample.variant);
+        // A run of queues has all repetitions, in order.
+        let rep = match self.contest.id.is_queue() {
+            true => self.samples.iter().filter(is_same).count(),
+            false => rep,
         };
-        let other = samples.iter().find(|sample| !is_own(sample))?;
-        Some(format!(
-            "it answered with the figure of something else: {}",
-            other.line()
-        ))
-    }
-
-    fn add(&mut self, rep: usize, samples: Vec<Sample>) {
-        let is_queue = self.contest.id.is_queue();
-        for sample in samples {
-            if !self.contest.peers.contains(&sample.peer) {
-                continue;
-            }
-            let score = self.score(&sample);
-            // A run of queues has all repetitions, in order.
-            let rep = if is_queue { score.values.len() } else { rep };
-            score.add(rep, sample);
-        }
-    }
-
-    fn score(&mut self, sample: &Sample) -> &mut Score {
-        let is_it = |score: &Score| score.peer == sample.peer && score.variant == sample.variant;
-        let at = self.figures.iter().position(is_it).unwrap_or_else(|| {
-            self.figures.push(Score::new(sample.clone()));
-            self.figures.len() - 1
-        });
-        &mut self.figures[at]
+        self.samples.push((rep, sample));
     }
 
     fn drop_out(&mut self, peer: Peer, reason: Reason, why: String) {
@@ -177,118 +140,90 @@ impl<'a> Scores<'a> {
         });
     }
 
-    /// Returns a line for people: the minimum of each peer's first variant, or the reason for its
-    /// absence.
-    fn summary(&self) -> String {
-        let (id, point) = (self.contest.id, self.contest.point);
-        let title = format!("{:<7} {:<18}", id, id.spec().name);
-        if id.is_queue() {
-            return format!("{title} {} figures", self.figures.len());
+    /// Returns the figures, compared figures together, and Ganger's first.
+    fn figures(&self) -> Vec<Figure> {
+        let mut variants: Vec<&str> = Vec::new();
+        let mut groups = BTreeMap::<(usize, Peer), BTreeMap<usize, &Sample>>::new();
+        for (rep, sample) in &self.samples {
+            let known = variants.iter().position(|it| *it == sample.variant);
+            let variant = known.unwrap_or_else(|| {
+                variants.push(&sample.variant);
+                variants.len() - 1
+            });
+            let group = groups.entry((variant, sample.peer)).or_default();
+            group.insert(*rep, sample);
         }
-        let of = |peer: &Peer| {
-            let score = self.figures.iter().find(|score| score.peer == *peer);
-            let min = score.and_then(|score| Some((Summary::of(&score.values)?.min, score)));
-            let absence = self.absences.iter().find(|absence| absence.peer == *peer);
-            match (min, absence) {
-                (Some((min, score)), _) => {
-                    format!("{peer} {}", with_unit(&figure(min), &score.sample.unit))
-                }
-                (None, Some(absence)) => format!("{peer} {}", absence.reason.text()),
-                (None, None) => format!("{peer} –"),
-            }
+        let figure = |(&(variant, peer), group): (&_, &BTreeMap<_, _>)| {
+            let ours = groups.get(&(variant, Peer::Ganger));
+            self.figure(group, ours.filter(|_| peer != Peer::Ganger))
         };
-        let peers: Vec<_> = self.contest.peers.iter().map(of).collect();
-        let place = if point.processes.is_some() || point.producers.is_some() {
-            format!(" ({point})")
-        } else {
-            let mode = match point.mode {
-                Mode::AsIs => String::new(),
-                Mode::Loops => format!(", {}", point.mode.text()),
-            };
-            format!(" ({} w{mode})", point.workers)
+        groups.iter().filter_map(figure).collect()
+    }
+
+    fn figure(&self, group: &Reps<'_>, ours: Option<&Reps<'_>>) -> Option<Figure> {
+        let values = |of: &Reps<'_>| -> Vec<Option<f64>> {
+            let last = of.last_key_value().map_or(0, |(&rep, _)| rep + 1);
+            let value = |rep| of.get(&rep).map(|sample| sample.value);
+            (0..last).map(value).collect()
         };
-        format!("{title}{place} {}", peers.join(", "))
-    }
-
-    fn finish(self) -> (Vec<Figure>, Vec<Absence>) {
-        let (contest, scores) = (self.contest, &self.figures);
-        let ours = |variant: &str| {
-            let is_ours = |s: &&Score| s.peer == Peer::Ganger && s.variant == variant;
-            scores.iter().find(is_ours).map(|score| &score.values[..])
-        };
-        let figures = scores.iter().filter_map(|score| {
-            let against = ours(&score.variant).filter(|_| score.peer != Peer::Ganger);
-            score.figure(contest.id, contest.point, against)
-        });
-        let mut figures: Vec<_> = figures.collect();
-        // Compared figures together, and Ganger first; variants keep their order.
-        let mut variants: Vec<&str> = scores.iter().map(|score| score.variant.as_str()).collect();
-        let mut seen = HashSet::new();
-        variants.retain(|variant| seen.insert(*variant));
-        figures.sort_by_key(|figure| {
-            let variant = variants
-                .iter()
-                .position(|&variant| variant == figure.variant);
-            (variant, figure.peer)
-        });
-        (figures, self.absences)
-    }
-}
-
-impl Score {
-    fn new(sample: Sample) -> Self {
-        Self {
-            peer: sample.peer,
-            variant: sample.variant.clone(),
-            sample,
-            values: Vec::new(),
-            percentiles: Vec::new(),
-            histogram: BTreeMap::new(),
+        let (_, last) = group.last_key_value()?;
+        let mine = values(group);
+        let summary = Summary::of(&mine)?;
+        let all = |of: fn(&Sample) -> Option<f64>| group.values().filter_map(move |it| of(it));
+        let mut histogram = BTreeMap::new();
+        for &(upper, count) in group.values().flat_map(|it| &it.histogram) {
+            *histogram.entry(upper).or_default() += count;
         }
-    }
-
-    fn add(&mut self, rep: usize, sample: Sample) {
-        if self.values.len() <= rep {
-            self.values.resize(rep + 1, None);
-        }
-        self.values[rep] = Some(sample.value);
-        self.percentiles.push(Percentiles {
-            p50: sample.p50,
-            p99: sample.p99,
-            max: sample.max,
-        });
-        for &(upper, count) in &sample.histogram {
-            *self.histogram.entry(upper).or_default() += count;
-        }
-        self.sample = sample;
-    }
-
-    fn figure(&self, id: Id, point: Point, ours: Option<&[Option<f64>]>) -> Option<Figure> {
-        let summary = Summary::of(&self.values)?;
-        let all = |of: fn(&Percentiles) -> Option<f64>| self.percentiles.iter().filter_map(of);
         Some(Figure {
-            workload: id,
-            peer: self.peer,
-            variant: self.variant.clone(),
-            unit: self.sample.unit.clone(),
-            n: self.sample.n,
-            point,
+            workload: self.contest.id,
+            peer: last.peer,
+            variant: last.variant.clone(),
+            unit: last.unit.clone(),
+            n: last.n,
+            point: self.contest.point,
             min: summary.min,
             median: summary.median,
             max: summary.max,
-            p50: median(all(|p| p.p50)),
-            p99: median(all(|p| p.p99)),
-            worst: all(|p| p.max).reduce(f64::max),
-            ratio_to_ganger: ours.and_then(|ours| ratio(&self.values, ours)),
+            p50: median(all(|it| it.p50)),
+            p99: median(all(|it| it.p99)),
+            worst: all(|it| it.max).reduce(f64::max),
+            ratio_to_ganger: ours.and_then(|ours| ratio(&mine, &values(ours))),
             reps: summary.count,
-            values: self.values.clone(),
-            histogram: self
-                .histogram
-                .iter()
-                .map(|(&upper, &count)| (upper, count))
-                .collect(),
+            values: mine,
+            histogram: histogram.into_iter().collect(),
         })
     }
+
+    /// Returns a line for people: the minimum of each peer's first variant, or the reason for its
+    /// absence.
+    fn summary(&self, figures: &[Figure]) -> String {
+        let (id, point) = (self.contest.id, self.contest.point);
+        let title = format!("{:<7} {:<18} ({point})", id, id.spec().name);
+        if id.is_queue() {
+            return format!("{title} {} figures", figures.len());
+        }
+        let of = |peer: &Peer| {
+            let measured = figures.iter().find(|figure| figure.peer == *peer);
+            let measured = measured.map(|it| with_unit(&figure(it.min), &it.unit));
+            let absence = self.absences.iter().find(|absence| absence.peer == *peer);
+            let said = measured.or(absence.map(|it| it.reason.text().to_owned()));
+            format!("{peer} {}", said.as_deref().unwrap_or("–"))
+        };
+        let peers: Vec<_> = self.contest.peers.iter().map(of).collect();
+        format!("{title} {}", peers.join(", "))
+    }
+}
+
+/// The samples of a figure, by their repetitions.
+type Reps<'a> = BTreeMap<usize, &'a Sample>;
+
+/// Whether a sample can be of this job.
+fn is_of(job: &Job, sample: &Sample) -> bool {
+    let is_metric = || {
+        let metric = job.spec().metric(&sample.variant);
+        sample.peer == job.peer && metric.is_some_and(|it| it.unit == sample.unit)
+    };
+    sample.workload == job.id && (job.id.is_queue() || is_metric())
 }
 
 /// Why a job can't be run, if so.

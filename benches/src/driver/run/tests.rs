@@ -1,6 +1,8 @@
 //! Runs with programs that fail in silence, and with programs that report an error.
 
 use super::*;
+use crate::driver::lines::Point;
+use crate::whole::catalog::Id;
 use crate::whole::job::Size;
 use std::time::Duration;
 
@@ -154,19 +156,6 @@ fn what_would_not_fit_into_memory_is_left_out() {
         absences[0].why.contains("1000 processes would need"),
         "{absences:?}"
     );
-}
-
-#[test]
-fn answers_to_another_question_are_none() {
-    let plan = [contest(Id::W1, &[Peer::Ganger, Peer::Tokio], 1)];
-    let mut runner = Fake::new(|job: &Job, _| {
-        let mut other = job.clone();
-        other.peer = Peer::Ganger;
-        measured(&other, &[("time", 1.0)])
-    });
-    let (figures, absences) = measure(&plan, &mut runner, &Stop::default());
-    assert_eq!((figures.len(), absences.len()), (1, 1));
-    assert!(absences[0].why.contains("something else"));
 }
 
 #[test]
