@@ -122,18 +122,6 @@ mod tests {
         assert_eq!([unit(0), unit(2)], ["ns", ""]);
     }
 
-    #[test]
-    fn entrants_are_peers_or_variants_of_ganger() {
-        for name in mailbox::MAILBOXES {
-            let (peer, variant) = entrant(name, name);
-            assert_eq!((peer, variant.as_str()), (Peer::Ganger, ""));
-            let is_ours = name.starts_with("ganger");
-            assert_eq!(entrant(name, "x").0 == Peer::Ganger, is_ours, "{name}");
-        }
-        let (peer, variant) = entrant("Queue, drain", "ganger-mpsc");
-        assert_eq!((peer, variant.as_str()), (Peer::Ganger, " (Queue, drain)"));
-    }
-
     /// Returns each figure that Ganger has, its unit, and whether a peer has it, too.
     fn figures(id: Id) -> Vec<(String, &'static str, bool)> {
         let mut figures = Vec::new();
@@ -164,11 +152,8 @@ mod tests {
             }
             for (name, unit, has_peers) in figures {
                 let is_comparable = has_peers && !unit.is_empty();
-                // The owner alone is measured in "push+pop", and a thief elsewhere leaves it alone.
                 // Wall-clock time equals its own time, or the run does not count.
-                let is_another = ["alone: ", "elsewhere: ", "wall ns"]
-                    .iter()
-                    .any(|part| name.starts_with("owner") && name.contains(part));
+                let is_another = name.starts_with("owner") && name.contains("wall ns");
                 let counts = id.spec().metric(&name).is_some();
                 assert!(!is_comparable || counts != is_another, "{name}");
             }

@@ -76,52 +76,126 @@ pub trait Channel: 'static {
     fn sum_of_four(receivers: [Self::Receiver; 4]) -> impl Future<Output = u64> + Send;
 }
 
-/// Ganger's.
-pub struct Ganger;
+/// A channel: its name, both ends, and its functions.
+macro_rules! channel {
+    ($(#[$doc:meta])* $peer:ident, $name:literal, $sender:ty, $receiver:ty;
+        open($capacity:ident, $receivers:ident) $open:expr; send($to:ident, $value:ident) $send:expr;
+        recv($from:ident) $recv:expr; sum($all:ident) $sum:expr; $(selects $selects:expr;)?) => {
+        $(#[$doc])*
+        pub struct $peer;
 
-impl Channel for Ganger {
-    const NAME: &'static str = "Ganger";
-    type Sender = ganger_channel::Sender<u64>;
-    type Receiver = ganger_channel::Receiver<u64>;
+        impl Channel for $peer {
+            const NAME: &'static str = $name;
+            type Sender = $sender;
+            type Receiver = $receiver;
 
-    fn open(capacity: usize, receivers: usize) -> Option<(Self::Sender, Vec<Self::Receiver>)> {
-        let (sender, receiver) = ganger_channel::channel(capacity);
-        Some((sender, vec![receiver; receivers]))
-    }
+            fn open(
+                $capacity: usize,
+                $receivers: usize,
+            ) -> Option<(Self::Sender, Vec<Self::Receiver>)> {
+                $open
+            }
 
-    async fn send(sender: &Self::Sender, value: u64) {
-        sender.send(value).await.expect("a receiver is there");
-    }
+            async fn send($to: &Self::Sender, $value: u64) {
+                $send.await.expect("a receiver is there");
+            }
 
-    async fn recv(receiver: &mut Self::Receiver) -> Option<u64> {
-        receiver.recv().await.ok()
-    }
+            async fn recv($from: &mut Self::Receiver) -> Option<u64> {
+                $recv
+            }
 
-    async fn sum_of_four([a, b, c, d]: [Self::Receiver; 4]) -> u64 {
-        let (mut sum, mut open) = (0, [true; 4]);
-        while open.contains(&true) {
-            // Closed channels are left out in turn, at the end.
-            let got = match open {
-                [true, true, true, true] => {
-                    ganger_channel::select()
-                        .recv(&a, |it| (0, it))
-                        .recv(&b, |it| (1, it))
-                        .recv(&c, |it| (2, it))
-                        .recv(&d, |it| (3, it))
-                        .await
-                }
-                _ => {
-                    let at = open.iter().position(|&it| it).unwrap_or(0);
-                    (at, [&a, &b, &c, &d][at].recv().await)
-                }
-            };
-            match got {
-                (_, Ok(value)) => sum += value,
-                (at, Err(_)) => open[at] = false,
+            $(const SELECTS: bool = $selects;)?
+
+            async fn sum_of_four($all: [Self::Receiver; 4]) -> u64 {
+                $sum
             }
         }
-        sum
+    };
+}
+
+/// Both ends of a channel with many receivers.
+fn shared<S, R: Clone>((sender, receiver): (S, R), receivers: usize) -> Option<(S, Vec<R>)> {
+    Some((sender, vec![receiver; receivers]))
+}
+
+channel! {
+    /// Ganger's.
+    Ganger, "Ganger", ganger_channel::Sender<u64>, ganger_channel::Receiver<u64>;
+    open(capacity, receivers) shared(ganger_channel::channel(capacity), receivers);
+    send(to, value) to.send(value);
+    recv(from) from.recv().await.ok();
+    sum(all) selected(all).await;
+}
+
+channel! {
+    /// tokio's channel, which has a single receiver, and room.
+    Tokio, "tokio", tokio::sync::mpsc::Sender<u64>, tokio::sync::mpsc::Receiver<u64>;
+    open(capacity, receivers) (capacity > 0 && receivers == 1).then(|| {
+        let (sender, receiver) = tokio::sync::mpsc::channel(capacity);
+        (sender, vec![receiver])
+    });
+    send(to, value) to.send(value);
+    recv(from) from.recv().await;
+    sum(all) sum_of(all.map(TokioStream)).await;
+}
+
+channel! {
+    /// The channel of the crate async-channel, which has room.
+    AsyncChannel, "async-channel", async_channel::Sender<u64>, async_channel::Receiver<u64>;
+    open(capacity, receivers) match capacity {
+        0 => None,
+        _ => shared(async_channel::bounded(capacity), receivers),
+    };
+    send(to, value) to.send(value);
+    recv(from) from.recv().await.ok();
+    sum(all) sum_of(all.map(Box::pin)).await;
+}
+
+channel! {
+    /// The channel of the crate kanal. Its streams lose values when they are polled together with
+    /// others.
+    Kanal, "kanal", kanal::AsyncSender<u64>, kanal::AsyncReceiver<u64>;
+    open(capacity, receivers) shared(kanal::bounded_async(capacity), receivers);
+    send(to, value) to.send(value);
+    recv(from) from.recv().await.ok();
+    sum(_all) 0;
+    selects false;
+}
+
+channel! {
+    /// The channel of the crate flume.
+    Flume, "flume", flume::Sender<u64>, flume::Receiver<u64>;
+    open(capacity, receivers) shared(flume::bounded(capacity), receivers);
+    send(to, value) to.send_async(value);
+    recv(from) from.recv_async().await.ok();
+    sum(all) sum_of(all.map(|it| Box::pin(it.into_stream()))).await;
+}
+
+/// Returns the sum of four of Ganger's channels.
+async fn selected([a, b, c, d]: [ganger_channel::Receiver<u64>; 4]) -> u64 {
+    let (mut sum, mut open) = (0, [true; 4]);
+    while open.contains(&true) {
+        // Closed channels are left out in turn, at the end.
+        let got = match open {
+            [true, true, true, true] => {
+                ganger_channel::select()
+                    .recv(&a, |it| (0, it))
+                    .recv(&b, |it| (1, it))
+                    .recv(&c, |it| (2, it))
+                    .recv(&d, |it| (3, it))
+                    .await
+            }
+            _ => {
+                let at = open.iter().position(|&it| it).unwrap_or(0);
+                (at, [&a, &b, &c, &d][at].recv().await)
+            }
+        };
+        match got {
+            (_, Ok(value)) => sum += value,
+            (at, Err(_)) => open[at] = false,
+        }
     }
+    sum
 }
 
 /// Returns the sum of four streams: each poll begins with another stream, as a select does.
@@ -145,9 +219,6 @@ async fn sum_of<S: Stream<Item = u64> + Unpin>(mut streams: [S; 4]) -> u64 {
     sum
 }
 
-/// tokio's channel, which has a single receiver.
-pub struct Tokio;
-
 struct TokioStream(tokio::sync::mpsc::Receiver<u64>);
 
 impl Stream for TokioStream {
@@ -155,115 +226,5 @@ impl Stream for TokioStream {
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<u64>> {
         self.0.poll_recv(context)
-    }
-}
-
-impl Channel for Tokio {
-    const NAME: &'static str = "tokio";
-    type Sender = tokio::sync::mpsc::Sender<u64>;
-    type Receiver = tokio::sync::mpsc::Receiver<u64>;
-
-    fn open(capacity: usize, receivers: usize) -> Option<(Self::Sender, Vec<Self::Receiver>)> {
-        if capacity == 0 || receivers > 1 {
-            return None;
-        }
-        let (sender, receiver) = tokio::sync::mpsc::channel(capacity);
-        Some((sender, vec![receiver]))
-    }
-
-    async fn send(sender: &Self::Sender, value: u64) {
-        sender.send(value).await.expect("a receiver is there");
-    }
-
-    async fn recv(receiver: &mut Self::Receiver) -> Option<u64> {
-        receiver.recv().await
-    }
-
-    async fn sum_of_four(receivers: [Self::Receiver; 4]) -> u64 {
-        sum_of(receivers.map(TokioStream)).await
-    }
-}
-
-/// The channel of the crate async-channel.
-pub struct AsyncChannel;
-
-impl Channel for AsyncChannel {
-    const NAME: &'static str = "async-channel";
-    type Sender = async_channel::Sender<u64>;
-    type Receiver = async_channel::Receiver<u64>;
-
-    fn open(capacity: usize, receivers: usize) -> Option<(Self::Sender, Vec<Self::Receiver>)> {
-        if capacity == 0 {
-            return None;
-        }
-        let (sender, receiver) = async_channel::bounded(capacity);
-        Some((sender, vec![receiver; receivers]))
-    }
-
-    async fn send(sender: &Self::Sender, value: u64) {
-        sender.send(value).await.expect("a receiver is there");
-    }
-
-    async fn recv(receiver: &mut Self::Receiver) -> Option<u64> {
-        receiver.recv().await.ok()
-    }
-
-    async fn sum_of_four(receivers: [Self::Receiver; 4]) -> u64 {
-        sum_of(receivers.map(Box::pin)).await
-    }
-}
-
-/// The channel of the crate kanal.
-pub struct Kanal;
-
-impl Channel for Kanal {
-    const NAME: &'static str = "kanal";
-    // Its streams lose values when they are polled together with others.
-    const SELECTS: bool = false;
-    type Sender = kanal::AsyncSender<u64>;
-    type Receiver = kanal::AsyncReceiver<u64>;
-
-    fn open(capacity: usize, receivers: usize) -> Option<(Self::Sender, Vec<Self::Receiver>)> {
-        let (sender, receiver) = kanal::bounded_async(capacity);
-        Some((sender, vec![receiver; receivers]))
-    }
-
-    async fn send(sender: &Self::Sender, value: u64) {
-        sender.send(value).await.expect("a receiver is there");
-    }
-
-    async fn recv(receiver: &mut Self::Receiver) -> Option<u64> {
-        receiver.recv().await.ok()
-    }
-
-    async fn sum_of_four(receivers: [Self::Receiver; 4]) -> u64 {
-        let [a, b, c, d] = &receivers;
-        sum_of([a, b, c, d].map(|it| Box::pin(it.stream()))).await
-    }
-}
-
-/// The channel of the crate flume.
-pub struct Flume;
-
-impl Channel for Flume {
-    const NAME: &'static str = "flume";
-    type Sender = flume::Sender<u64>;
-    type Receiver = flume::Receiver<u64>;
-
-    fn open(capacity: usize, receivers: usize) -> Option<(Self::Sender, Vec<Self::Receiver>)> {
-        let (sender, receiver) = flume::bounded(capacity);
-        Some((sender, vec![receiver; receivers]))
-    }
-
-    async fn send(sender: &Self::Sender, value: u64) {
-        sender.send_async(value).await.expect("a receiver is there");
-    }
-
-    async fn recv(receiver: &mut Self::Receiver) -> Option<u64> {
-        receiver.recv_async().await.ok()
-    }
-
-    async fn sum_of_four(receivers: [Self::Receiver; 4]) -> u64 {
-        sum_of(receivers.map(|it| Box::pin(it.into_stream()))).await
     }
 }

@@ -25,25 +25,20 @@ struct Work {
 #[must_use]
 pub fn contests(quick: bool) -> Vec<Contest> {
     let values = if quick { 10_000 } else { 400_000 };
-    let mut contests = Vec::new();
-    for (senders, receivers) in [(1, 1), (100, 100)] {
-        for capacity in [0, 1, 1_024] {
-            contests.push(contest(Work {
+    let pairs = [(1, 1), (100, 100)].into_iter();
+    let sizes = pairs.flat_map(|pair| [0, 1, 1_024].map(|capacity| (pair, capacity)));
+    // No receivers: a single process that selects.
+    let contests = sizes
+        .chain([((4, 0), 1)])
+        .map(|((senders, receivers), capacity)| {
+            contest(Work {
                 senders,
                 receivers,
                 capacity,
                 values,
-            }));
-        }
-    }
-    // No receivers: a single process that selects.
-    contests.push(contest(Work {
-        senders: 4,
-        receivers: 0,
-        capacity: 1,
-        values,
-    }));
-    contests
+            })
+        });
+    contests.collect()
 }
 
 fn contest(work: Work) -> Contest {
@@ -92,13 +87,8 @@ impl Work {
 
     /// Nanoseconds for each value.
     fn by_go(self) -> Option<f64> {
-        let Self {
-            senders,
-            receivers,
-            capacity,
-            values,
-        } = self;
-        let numbers = [senders, receivers as u64, capacity as u64, values];
+        let sizes = [self.receivers as u64, self.capacity as u64];
+        let numbers = [self.senders, sizes[0], sizes[1], self.values];
         let figures = run_go(GO.as_ref(), &numbers.map(|it| it.to_string()))?;
         figures.first().copied()
     }

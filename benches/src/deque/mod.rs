@@ -132,8 +132,7 @@ fn owner(quick: bool) -> Vec<Contest> {
                 time,
             }));
         };
-        add(0, Prowl::Elsewhere);
-        for prowl in [Prowl::Steal, Prowl::Look, Prowl::Elsewhere] {
+        for prowl in [Prowl::Steal, Prowl::Look] {
             for thieves in [1, 3] {
                 add(thieves, prowl);
             }

@@ -36,8 +36,6 @@ pub(super) enum Prowl {
     Steal,
     /// Look whether the owner has any, and take nothing.
     Look,
-    /// Try to take from another deque, which is empty.
-    Elsewhere,
 }
 
 /// The owner's time for a push and a pop.
@@ -57,24 +55,20 @@ impl Workload for Owner {
     fn name(&self) -> String {
         let Self { depth, thieves, .. } = *self;
         let who = match thieves {
-            0 => return format!("owner, depth {depth}, alone"),
             1 => "1 thief".to_owned(),
             n => format!("{n} thieves"),
         };
         let what = match self.prowl {
             Prowl::Steal => "stealing",
             Prowl::Look => "looking",
-            Prowl::Elsewhere => "elsewhere",
         };
         format!("owner, depth {depth}, {who} {what}")
     }
 
     fn metrics(&self) -> &'static [&'static str] {
         match self.prowl {
-            Prowl::Steal if self.thieves > 0 => {
-                &["CPU ns", "wall ns", "CPU, times solo", "stolen of 10^6"]
-            }
-            _ => &["CPU ns", "wall ns", "CPU, times solo"],
+            Prowl::Steal => &["CPU ns", "wall ns", "CPU, times solo", "stolen of 10^6"],
+            Prowl::Look => &["CPU ns", "wall ns", "CPU, times solo"],
         }
     }
 
@@ -135,10 +129,10 @@ impl Owner {
         let _pinned = cpu::pin(0);
         // Twice the depth: the items that a suspended thief is taking still have their places.
         let room = usize::try_from(2 * self.depth).expect("a depth that fits memory");
-        let (deque, other) = (D::with_room(room), D::with_room(room));
+        let deque = D::with_room(room);
         let solo = self.stretch(&deque);
         assert_eq!(solo.popped, pushed(self.depth, solo.rounds));
-        let (disturbed, loot) = self.disturbed(&deque, &other);
+        let (disturbed, loot) = self.disturbed(&deque);
         assert_eq!(
             disturbed.popped + loot.sum,
             pushed(self.depth, disturbed.rounds)
@@ -160,15 +154,11 @@ impl Owner {
         Attempt { figures, share }
     }
 
-    fn disturbed<D: Deque>(&self, deque: &D, other: &D) -> (Stretch, Loot) {
+    fn disturbed<D: Deque>(&self, deque: &D) -> (Stretch, Loot) {
         let (started, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
         thread::scope(|scope| {
             let thief = |nth| {
-                let victim = match self.prowl {
-                    Prowl::Steal | Prowl::Look => deque,
-                    Prowl::Elsewhere => other,
-                };
-                let (stealer, prowl) = (victim.stealer(), self.prowl);
+                let (stealer, prowl) = (deque.stealer(), self.prowl);
                 let (started, stop) = (&started, &stop);
                 scope.spawn(move || {
                     let _pinned = cpu::pin(1 + nth % (cpu::count() - 1).max(1));
@@ -222,7 +212,7 @@ fn prowl_until<D: Deque>(stop: &AtomicBool, stealer: &D::Stealer, own: &D, prowl
     // Ordering: Relaxed; see `Last`.
     while !stop.load(Ordering::Relaxed) {
         match prowl {
-            Prowl::Steal | Prowl::Elsewhere => {
+            Prowl::Steal => {
                 if let Some(item) = stealer.steal(own) {
                     loot.items += 1;
                     loot.sum += item;

@@ -235,11 +235,7 @@ fn bounded(strings: usize) -> Vec<Contest> {
 /// Ganger's own way is to drain; it can receive as its peers do, too.
 fn drain<P: Payload>(rounds: u64) -> Contest {
     let workload = Drain { rounds };
-    contest::<P>(&workload)
-        .and("ganger-mpsc, drain", workload.at_once::<P, Ganger<P>>())
-        .and("ganger-mpsc, drain alone", workload.alone::<P, Ganger<P>>())
-        .and("Queue, drain", workload.at_once::<P, Queued<P>>())
-        .and("Queue, drain alone", workload.alone::<P, Queued<P>>())
+    contest::<P>(&workload).and("ganger-mpsc, drain", workload.at_once::<P, Ganger<P>>())
 }
 
 #[cfg(test)]

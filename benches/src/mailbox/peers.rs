@@ -169,11 +169,3 @@ impl<P: Payload> Mailbox<P> for Queued<P> {
         node_cache::clear();
     }
 }
-
-impl<P: Payload> Drains<P> for Queued<P> {
-    #[inline]
-    fn drain(&mut self) -> Batch<P> {
-        debug_assert!(self.batch.is_empty(), "it is drained, or received from");
-        self.queue.drain()
-    }
-}

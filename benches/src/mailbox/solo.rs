@@ -104,17 +104,6 @@ impl Drain {
         })
     }
 
-    /// The drain alone.
-    pub(super) fn alone<P: Payload, M: Drains<P>>(&self) -> Run {
-        let mut batches = Vec::with_capacity(FULL);
-        self.with(move |mailboxes: &mut [M], time| {
-            let start = Instant::now();
-            batches.extend(mailboxes.iter_mut().map(M::drain));
-            *time = Some(start.elapsed());
-            batches.drain(..).flatten().map(P::weight).sum()
-        })
-    }
-
     /// Empties the queues by `empty`, which returns the weight of all items, and the time if it
     /// differs from the whole.
     fn with<P: Payload, M: Mailbox<P>>(
