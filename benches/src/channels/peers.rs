@@ -79,7 +79,8 @@ pub trait Channel: 'static {
 /// A channel: its name, both ends, and its functions.
 macro_rules! channel {
     ($(#[$doc:meta])* $peer:ident, $name:literal, $sender:ty, $receiver:ty;
-        open($capacity:ident, $receivers:ident) $open:expr; send($to:ident, $value:ident) $send:expr;
+        open($capacity:ident, $receivers:ident) $open:expr;
+        send($to:ident, $value:ident) $send:expr;
         recv($from:ident) $recv:expr; sum($all:ident) $sum:expr; $(selects $selects:expr;)?) => {
         $(#[$doc])*
         pub struct $peer;

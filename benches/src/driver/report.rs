@@ -210,8 +210,8 @@ impl<'a> View<'a> {
         lines_of(&head, lines)
     }
 
-    /// Formats figures that a peer has, too, as a table, a row a line: Ganger's least, and its ratio
-    /// to the least of the best peer. Empty without figures.
+    /// Formats figures that a peer has, too, as a table: Ganger's least, and its ratio to the least
+    /// of the best peer. Empty without figures.
     pub(super) fn leads(&self, is_in: impl Fn(&Row<'_>) -> bool) -> String {
         let head = ["figure", "Ganger", "best peer"].map(str::to_owned);
         let rows = self.rows.iter().filter(|row| is_in(row));
