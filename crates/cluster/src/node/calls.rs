@@ -19,6 +19,7 @@
 //! **Proof sketch.** A completer leaves the table once, under the lock, and is finished where it
 //! leaves.
 
+use super::contain::contain;
 use super::peer::Peer;
 use super::requests::Request;
 use super::tables::{Asked, Open};
@@ -128,7 +129,7 @@ pub(crate) fn take_back_all(peer: &Arc<Peer>, numbers: Vec<u64>) {
 
 /// Calls code of users, which must not end the link.
 pub(crate) fn contained(whose: &'static str, call: impl FnOnce()) {
-    if catch_unwind(AssertUnwindSafe(call)).is_err() {
+    if contain(call).is_none() {
         tracing::error!(target: "ganger::cluster", "{whose} has panicked");
     }
 }
@@ -143,9 +144,9 @@ pub(crate) fn converted(
     refused: SendError,
 ) -> Result<Option<Envelope>, SendError> {
     let target = refused.envelope.target;
-    let converted = catch_unwind(AssertUnwindSafe(|| crossing::converted(scheduler, refused)));
+    let converted = contain(|| crossing::converted(scheduler, refused));
     converted.map_or_else(
-        |_| {
+        || {
             let text = "a recipient's function has panicked";
             tracing::error!(target: "ganger::cluster", %target, "{text}");
             Ok(None)

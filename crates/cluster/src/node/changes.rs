@@ -4,13 +4,13 @@
 //! queue, and the first thread takes the list of watchers out and tells, without the lock, until
 //! the queue is empty. Meanwhile other threads only add news. Each watcher gets all in their order.
 
+use super::contain::contain;
 use crate::id::{Incarnation, NodeId};
 use crate::session::End;
 use ganger_sched::Recipient;
 use ganger_sync::sync::{Mutex, lock};
 use std::collections::{BTreeMap, VecDeque};
 use std::mem;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// A node has come or gone, or can't be reached: see
 /// [`Cluster::watch_nodes`](crate::Cluster::watch_nodes).
@@ -138,12 +138,14 @@ impl Watchers {
             match news {
                 News::Watcher(watcher, mut up) => {
                     if up.drain(..).all(|change| is_told(&watcher, change)) {
-                        watchers.retain(|it| !it.is_closed());
+                        take_out(&mut watchers, |it| it.is_closed());
                         watchers.push(watcher);
+                    } else {
+                        contain(|| drop(watcher));
                     }
                 }
                 News::Change(change) => {
-                    watchers.retain(|watcher| is_told(watcher, change.clone()));
+                    take_out(&mut watchers, |it| !is_told(it, change.clone()));
                 }
             }
             state = lock(&self.0);
@@ -153,10 +155,21 @@ impl Watchers {
     }
 }
 
+/// Drops the watchers that have ended, once all are asked: their destructors are of users.
+fn take_out(
+    watchers: &mut Vec<Recipient<NodeChange>>,
+    mut has_ended: impl FnMut(&Recipient<NodeChange>) -> bool,
+) {
+    let ended: Vec<_> = watchers.extract_if(.., |it| has_ended(it)).collect();
+    for watcher in ended {
+        contain(|| drop(watcher));
+    }
+}
+
 /// False: the watcher has ended, or its function has panicked. A panic must not end the link.
 fn is_told(watcher: &Recipient<NodeChange>, change: NodeChange) -> bool {
-    let told = catch_unwind(AssertUnwindSafe(|| watcher.send_system(change).is_ok()));
-    told.unwrap_or_else(|_| {
+    let told = contain(|| watcher.send_system(change).is_ok());
+    told.unwrap_or_else(|| {
         let text = "the function of a watcher of nodes has panicked, and is called no more";
         tracing::error!(target: "ganger::cluster", watcher = %watcher.pid(), "{text}");
         false

@@ -17,6 +17,7 @@
 //! Locks: a scope of groups is locked before the directory, a peer before the directory. Nothing is
 //! called with the lock.
 
+use super::contain::contain;
 use super::feed::Feed;
 use super::listing::Listing;
 use super::names::{ClusterNameError, ClusterNameErrorKind, Holder, NameRevoked, Names};
@@ -27,7 +28,6 @@ use ganger_link::{Groups, JoinErrorKind};
 use ganger_proc_api::{Message, NodeName, Pid, SendErrorKind};
 use ganger_sched::{Address, ExitAction, Recipient};
 use ganger_sync::sync::{Mutex, lock};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, OnceLock, Weak};
 
 /// The most joins and names of a node.
@@ -264,8 +264,8 @@ impl Directory {
             holder: winner,
         };
         // The recipient makes its message of the notice. A panic does not concern the link.
-        let sent = catch_unwind(AssertUnwindSafe(|| recipient.send_system(notice)));
-        if sent.is_err() {
+        let sent = contain(|| recipient.send_system(notice));
+        if sent.is_none() {
             let text = "the recipient of a lost name has panicked";
             tracing::error!(target: "ganger::cluster", name = %name, "{text}");
         }

@@ -19,6 +19,7 @@ mod calls;
 mod causes;
 mod changes;
 mod cluster;
+mod contain;
 mod cookie;
 mod core;
 mod directory;

@@ -2,6 +2,7 @@
 
 use super::calls::{Answering, contained};
 use super::causes::read_text;
+use super::contain::contain;
 use super::inherited;
 use super::peer::Peer;
 use super::traces;
@@ -13,7 +14,6 @@ use ganger_link::Services;
 use ganger_proc_api::CommandError;
 use ganger_sched::Handle;
 use ganger_sched::crossing::{self, Incoming as _};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 /// A call has come.
@@ -55,8 +55,7 @@ pub(crate) fn serve(
             let call = || inherited.within(scheduler, call);
             let call = || traces::within(peer.base.traces.as_deref(), trace, call);
             // The function's panic is contained inside, the panic of an input's destructor is not.
-            catch_unwind(AssertUnwindSafe(call))
-                .unwrap_or_else(|_| Err("the destructor of the input has panicked".into()))
+            contain(call).unwrap_or_else(|| Err("the destructor of the input has panicked".into()))
         }
     };
     if let Err(error) = called {

@@ -3,6 +3,7 @@
 
 use super::calls::{self, Answering};
 use super::causes::read_text;
+use super::contain::contain;
 use super::far_links;
 use super::inherited;
 use super::peer::Peer;
@@ -16,7 +17,6 @@ use bytes::Bytes;
 use ganger_link::RemoteLinks as _;
 use ganger_proc_api::{BoxError, Message, Payload, Pid};
 use ganger_sched::Handle;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 /// The most names of a process.
@@ -71,11 +71,11 @@ pub(crate) fn start(
             calls::contained("the destructor of an input", || drop((spawner, input)));
             Err(format!("the node offers no kind {kind:?}").into())
         }
-        Some(make) => catch_unwind(AssertUnwindSafe(|| {
+        Some(make) => contain(|| {
             let make = || inherited.within(scheduler, || make(spawner, input));
             traces::within(peer.base.traces.as_deref(), trace, make)
-        }))
-        .unwrap_or_else(|_| Err("the start of the process has panicked".into())),
+        })
+        .unwrap_or_else(|| Err("the start of the process has panicked".into())),
     };
     let result = started.map_err(|error| Arc::from(error.to_string()));
     let pid = result.as_ref().ok().copied();

@@ -4,9 +4,9 @@
 //! the values of a message, an answer, a start or a call of a function. The receiver delivers
 //! inside of a span that continues the context, so that the span is a cause of all that follows.
 
+use super::contain::contain;
 use crate::wire::{ReadError, Reader};
 use bytes::Bytes;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use tracing::Span;
 
 /// The longest context.
@@ -32,8 +32,7 @@ pub(crate) fn current(traces: Option<&dyn TraceContext>) -> Vec<u8> {
     let Some(traces) = traces else {
         return Vec::new();
     };
-    let context = catch_unwind(AssertUnwindSafe(|| traces.current()));
-    let context = context.ok().flatten();
+    let context = contain(|| traces.current()).flatten();
     context
         .filter(|it| it.len() <= MAX_CONTEXT)
         .unwrap_or_default()
@@ -55,9 +54,9 @@ pub(crate) fn within<R>(
     context: Option<Bytes>,
     f: impl FnOnce() -> R,
 ) -> R {
-    let span = traces.zip(context).and_then(|(traces, context)| {
-        catch_unwind(AssertUnwindSafe(|| traces.resume(&context))).ok()
-    });
+    let span = traces
+        .zip(context)
+        .and_then(|(traces, context)| contain(|| traces.resume(&context)));
     match span {
         Some(span) => span.in_scope(f),
         None => f(),

@@ -7,6 +7,7 @@
 //! codec by the type of the value, the receiver by the name. A value of an unknown name arrives as
 //! [`Foreign`], so nodes of two versions live together.
 
+use super::contain::contain;
 use crate::wire::varint;
 use bytes::Bytes;
 use foldhash::{HashMap, HashMapExt as _};
@@ -16,7 +17,6 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::any::{Any, TypeId, type_name};
 use std::fmt;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use thiserror::Error;
 
@@ -219,7 +219,7 @@ impl Types {
     ) -> Option<Arc<dyn Any + Send + Sync>> {
         let decode = self.inherited_by_name.get(name)?;
         // A type's own code must not end the link.
-        catch_unwind(AssertUnwindSafe(|| decode(bytes))).ok()?
+        contain(|| decode(bytes))?
     }
 
     fn insert(&mut self, kind: Kind, codec: Codec) {
@@ -257,7 +257,7 @@ impl Types {
             return (codec.decode)(bytes);
         }
         // A type's own code must not end the link.
-        let decode = || catch_unwind(AssertUnwindSafe(|| (codec.decode)(bytes))).ok()?;
+        let decode = || contain(|| (codec.decode)(bytes))?;
         within(&decode)
     }
 }

@@ -24,6 +24,7 @@ mod session;
 mod simulated;
 mod strong;
 mod support;
+mod tellers;
 mod traces;
 mod twin;
 #[cfg(feature = "conformance")]

@@ -7,6 +7,7 @@ use super::clock::LeaseClock;
 use super::lock::{Guard, Keeps, StrongLock};
 use super::machine::{ClaimId, Machine, Refused, Todo};
 use super::values::{FencingToken, NameLost, Owner, StrongError};
+use crate::node::contain::contain;
 use crate::node::helpers::Helper;
 use crate::store::{Store, StoreAnswer, StoreChange, StoreError, StoreReply, StoreWatch};
 use ganger_proc_api::{
@@ -18,7 +19,6 @@ use ganger_sched::{Recipient, WeakHandle};
 use ganger_sync::sync::{Mutex, lock};
 use std::collections::HashMap;
 use std::mem;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, OnceLock, Weak};
 
 const TIMER: Tag = 1;
@@ -320,10 +320,8 @@ fn has_left() -> StrongError {
 /// keeper.
 fn tell(owner: &Recipient<NameLost>, name: Box<str>) {
     // An ended process needs no notice.
-    let told = catch_unwind(AssertUnwindSafe(|| {
-        _ = owner.send_system(NameLost { name });
-    }));
-    if told.is_err() {
+    let told = contain(|| _ = owner.send_system(NameLost { name }));
+    if told.is_none() {
         let text = "the recipient of a lost name has panicked";
         tracing::error!(target: "ganger::cluster", process = %owner.pid(), "{text}");
     }

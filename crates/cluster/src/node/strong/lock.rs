@@ -3,11 +3,11 @@
 use super::hold::Hold;
 use super::machine::ClaimId;
 use super::values::FencingToken;
+use crate::node::contain::contain;
 use ganger_proc_api::Instant;
 use ganger_sync::atomic::{AtomicBool, Ordering};
 use ganger_sync::sync::{Mutex, lock};
 use std::fmt;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use thiserror::Error;
 
@@ -40,7 +40,7 @@ impl Guard {
         let call = lock(&self.on_lost).take();
         // A panic of the user's code must not end the keeper.
         if let Some(call) = call
-            && catch_unwind(AssertUnwindSafe(call)).is_err()
+            && contain(call).is_none()
         {
             tracing::error!(target: "ganger::cluster", "a call for a lost lock has panicked");
         }
