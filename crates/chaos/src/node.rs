@@ -152,7 +152,8 @@ pub fn node<E: Engine + Clone + 'static>(
         .settings(settings)
         .peers(place.peers.iter().map(|it| it.as_str().to_owned()))
         .store(store(&place))
-        .lease(place.dead);
+        // Many pauses and cuts are longer.
+        .lease(place.dead / 2);
     let cluster = cluster.join(&scheduler).expect("the node joins");
     let run = cluster.incarnation().to_bits();
     let shared = Arc::new(Shared {

@@ -116,8 +116,8 @@ impl Shared {
 
 /// Looks for a while whether the node is the owner.
 fn use_often(of: &str, random: &mut fastrand::Rng, token: impl Fn() -> Option<FencingToken>) {
-    // Seldom longer than a lease.
-    let most = [5, 20, 20, 200][random.usize(..4)];
+    // Often longer than a lease.
+    let most = [5, 20, 100, 200][random.usize(..4)];
     for _ in 0..random.u32(1..=most) {
         thread::sleep(Duration::from_millis(20));
         let called = now();
