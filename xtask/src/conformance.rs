@@ -2,8 +2,7 @@
 //!
 //! The list of cases, and of what they run over, is `xtask/conformance.txt`; tests say their
 //! numbers: `// case: 7`. A case of `cases!` runs over each harness that has the hooks which the
-//! case's own body asks for. Tests of an engine's own count for that engine. A simulation has
-//! these alone: it has a single thread, and a case waits on its thread.
+//! case's own body asks for. Tests of an engine's own count for that engine.
 
 use crate::Failure;
 use crate::root::{files, root};

@@ -1,5 +1,6 @@
 //! The engine between nodes on loopback.
 
+mod cases;
 mod conformance;
 mod frames;
 mod guests;

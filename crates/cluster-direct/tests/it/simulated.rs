@@ -2,15 +2,13 @@
 
 #[path = "../../../cluster/tests/it/simulated/account.rs"]
 mod account;
-#[path = "../../../cluster/tests/it/simulated/cases.rs"]
-mod cases;
 #[path = "../../../cluster/tests/it/simulated/owners.rs"]
 mod owners;
 /// The machines of the tests over a twin.
 #[path = "../../../cluster/tests/it/simulated/play.rs"]
 mod play;
 
-use cases::Two;
+use crate::cases::Two;
 use ganger_cluster::{Cluster, NodeChange};
 use ganger_cluster_direct::Direct;
 use ganger_net::sim::{Faults, Lan};

@@ -2,7 +2,9 @@
 
 mod account;
 #[cfg(feature = "conformance")]
-mod cases;
+mod conformance;
+#[cfg(feature = "conformance")]
+mod harness;
 mod names;
 #[cfg(feature = "conformance")]
 mod owners;
@@ -10,8 +12,6 @@ mod play;
 mod refusals;
 #[cfg(feature = "conformance")]
 mod strong;
-#[cfg(feature = "conformance")]
-mod two;
 
 use ganger_cluster::{Faults, Twin};
 use ganger_sim::World;
