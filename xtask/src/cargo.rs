@@ -25,12 +25,10 @@ pub(crate) struct Test {
     program: PathBuf,
     /// Where cargo would run it.
     folder: PathBuf,
-    /// The name of its file in `tests` or in `tests/it`, or `unit`.
-    pub(crate) file: String,
-    /// The test's name in its file.
-    pub(crate) name: String,
     /// The test's name in its program.
     exact: String,
+    /// The name of its file in `tests` or in `tests/it`, or `unit`, and its name there.
+    pub(crate) called: String,
 }
 
 /// The result of a test.
@@ -191,23 +189,27 @@ impl Test {
     /// Lists the tests in the programs of `cargo test --no-run`, found in its output.
     pub(crate) fn list(stderr: &str, tree: &Tree, package: &str) -> Result<Vec<Self>, Failure> {
         let mut tests = Vec::new();
-        for (program, path) in executables(stderr) {
+        for (program_name, path) in executables(stderr) {
             let path = tree.root.join(path);
-            let list = Command::new(&path)
-                .args(["--list", "--format", "terse"])
-                .output()?;
+            let mut list = Command::new(&path);
+            let list = list.args(["--list", "--format", "terse"]).output()?;
             if !list.status.success() {
                 return Err(format!("{} --list: {}", path.display(), list.status).into());
             }
             let list = String::from_utf8(list.stdout)?;
             for exact in list.lines().filter_map(|line| line.strip_suffix(": test")) {
-                let (file, name) = place(program, exact);
+                let (program, folder, exact) =
+                    (path.clone(), tree.package(package), exact.to_owned());
+                // The program of many files has a module for each.
+                let called = match program_name {
+                    IT => exact.clone(),
+                    name => format!("{name}::{exact}"),
+                };
                 tests.push(Self {
-                    program: path.clone(),
-                    folder: tree.package(package),
-                    file: file.to_owned(),
-                    name: name.to_owned(),
-                    exact: exact.to_owned(),
+                    program,
+                    folder,
+                    exact,
+                    called,
                 });
             }
         }
@@ -230,15 +232,13 @@ impl Test {
         let (ending, text) = match output {
             None => (Ending::Hung, String::new()),
             Some((status, text)) => {
-                let mut totals = Totals::default();
-                text.lines()
-                    .for_each(|line| totals += Totals::of_line(line));
-                let ending = match (status.code(), totals.passed) {
-                    (Some(0), 1) => Ending::Passed,
-                    (None, _) => Ending::Killed,
-                    _ => Ending::Failed,
+                let ran = text.contains("test result: ok. 1 passed; 0 failed");
+                let ending = match status.code() {
+                    Some(0) if ran => Ending::Passed,
+                    Some(_) => Ending::Failed,
+                    None => Ending::Killed,
                 };
-                (ending, format!("{text}\n{status}"))
+                (ending, text)
             }
         };
         Run { ending, time, text }
@@ -285,14 +285,6 @@ fn executables(stderr: &str) -> impl Iterator<Item = (&str, &str)> {
     })
 }
 
-/// Returns a test's file and name: the program [`IT`] has a module for each file.
-fn place<'a>(program: &'a str, exact: &'a str) -> (&'a str, &'a str) {
-    match exact.split_once("::") {
-        Some(place) if program == IT => place,
-        _ => (program, exact),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -302,13 +294,9 @@ mod tests {
         let stderr = "   Compiling ganger-deque v0.1.0 (/crates/deque)\n  \
                       Executable unittests src/lib.rs (target/deps/ganger_deque-1)\n  \
                       Executable tests/it/main.rs (target/deps/it-2)\n";
-        let expected = [
-            ("unit", "target/deps/ganger_deque-1"),
-            ("it", "target/deps/it-2"),
-        ];
-        assert!(executables(stderr).eq(expected));
-        assert_eq!(place("it", "a::b::c"), ("a", "b::c"));
-        assert_eq!(place("unit", "a::tests::b"), ("unit", "a::tests::b"));
+        let found: Vec<_> = executables(stderr).collect();
+        let unit = ("unit", "target/deps/ganger_deque-1");
+        assert_eq!(found, [unit, ("it", "target/deps/it-2")]);
     }
 
     #[cfg(unix)]

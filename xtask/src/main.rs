@@ -94,30 +94,27 @@ enum Task {
 }
 
 fn main() -> ExitCode {
-    let result = match Options::parse().task {
-        Task::Bench(options) => return bench::run(&options),
-        Task::Soak(options) => soak::run_in_place(&options),
-        task => run(task).map(|()| ExitCode::SUCCESS),
-    };
-    result.unwrap_or_else(|failure| {
+    run(Options::parse().task).unwrap_or_else(|failure| {
         eprintln!("error: {failure}");
         ExitCode::FAILURE
     })
 }
 
-fn run(task: Task) -> Result<(), Failure> {
+fn run(task: Task) -> Result<ExitCode, Failure> {
     match task {
-        Task::Bench(_) | Task::Soak(_) => Ok(()),
-        Task::Book(options) => book::run(options),
-        Task::Ci(options) => ci::run(&options),
-        Task::ClusterKeys(options) => cluster_keys::run(&options),
-        Task::Conformance => conformance::run(),
-        Task::Loom(options) => loom::run(&options, &mut totals::Totals::default()),
-        Task::Metrics => metrics::run(),
-        Task::Mutants(options) => mutants::run(&options),
-        Task::Sanitize(options) => sanitize::run(&options),
-        Task::Tidy => tidy::run(),
+        Task::Bench(options) => return Ok(bench::run(&options)),
+        Task::Book(options) => book::run(options)?,
+        Task::Ci(options) => ci::run(&options)?,
+        Task::ClusterKeys(options) => cluster_keys::run(&options)?,
+        Task::Conformance => conformance::run()?,
+        Task::Loom(options) => loom::run(&options, &mut totals::Totals::default())?,
+        Task::Metrics => metrics::run()?,
+        Task::Mutants(options) => mutants::run(&options)?,
+        Task::Sanitize(options) => sanitize::run(&options)?,
+        Task::Soak(options) => return soak::run_in_place(&options),
+        Task::Tidy => tidy::run()?,
     }
+    Ok(ExitCode::SUCCESS)
 }
 
 #[cfg(test)]

@@ -37,7 +37,7 @@ use std::fs::{self, File};
 use std::path::Path;
 use std::sync::Mutex;
 use std::time::Instant;
-use trial::{Candidate, Kind, Trial};
+use trial::{Candidate, Trial};
 
 /// Where the lists are, called after the crates' folders.
 const LISTS: &str = "xtask/mutants";
@@ -56,10 +56,6 @@ pub(crate) struct Options {
     #[arg(long)]
     killers: bool,
 
-    /// The number of mutants that run at a time [default: the number of cores]
-    #[arg(long, value_name = "N")]
-    jobs: Option<usize>,
-
     /// The crates, by package or by folder [default: all with a list]
     #[arg(value_name = "CRATE")]
     crates: Vec<String>,
@@ -75,14 +71,13 @@ struct Prepared {
 /// Runs the mutants of each crate, even if a mutant survives.
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let mut crates = prepare(&chosen(&options.crates, packages()?, "mutants")?)?;
-    for name in &options.only {
-        if !crates
-            .iter()
-            .flat_map(|it| &it.1)
-            .any(|it| it.mutant.name == *name)
-        {
-            return Err(format!("no mutant is called {name}; {LISTS} has them").into());
-        }
+    let names = crates
+        .iter()
+        .flat_map(|it| &it.1)
+        .map(|it| it.mutant.name.clone());
+    let names: BTreeSet<_> = names.collect();
+    if let Some(name) = options.only.iter().find(|name| !names.contains(*name)) {
+        return Err(format!("no mutant is called {name}; {LISTS} has them").into());
     }
     for (package, mutants) in &mut crates {
         println!("{package}: {} mutants fit the sources", mutants.len());
@@ -101,7 +96,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     lock.try_lock().map_err(busy)?;
     let mut complaints = Vec::new();
     for (package, mutants) in crates.iter().filter(|it| !it.1.is_empty()) {
-        complaints.extend(run_crate(package, mutants, options, &folder)?);
+        complaints.extend(run_crate(package, mutants, &folder)?);
     }
     match complaints.is_empty() {
         true => Ok(()),
@@ -111,11 +106,9 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
 
 /// Returns the packages with a list.
 fn packages() -> Result<Vec<String>, Failure> {
-    let files = files()?;
-    let lists = files
-        .iter()
-        .filter_map(|path| path.strip_prefix(LISTS)?.strip_suffix(".txt"));
-    Ok(lists.map(|name| format!("ganger-{}", &name[1..])).collect())
+    let name = |path: &str| Some(path.strip_prefix(LISTS)?.strip_suffix(".txt")?[1..].to_owned());
+    let names = files()?.into_iter().filter_map(|path| name(&path));
+    Ok(names.map(|name| format!("ganger-{name}")).collect())
 }
 
 /// Reads the packages' lists and applies them to the sources; the error names all mutants that do
@@ -131,17 +124,18 @@ fn prepare(packages: &[String]) -> Result<Vec<(String, Vec<Prepared>)>, Failure>
         let words = words(name)?;
         let mut prepared = Vec::new();
         for mutant in mutants {
-            let test = mutant
-                .killer()
-                .and_then(|it| it.split(" (").next()?.split("::").last());
+            let file_and_test = mutant.killer().and_then(|it| it.split(" (").next());
+            let test = file_and_test.and_then(|it| it.split("::").last());
             let missing = test.filter(|test| !words.contains(*test));
             wrong.extend(missing.map(|it| format!("{path}: {}: no test {it}", mutant.name)));
             match change::changes(&mutant, name, &sources) {
-                Ok((changes, bodies)) => prepared.push(Prepared {
-                    mutant,
-                    changes,
-                    bodies,
-                }),
+                Ok((changes, bodies)) => {
+                    prepared.push(Prepared {
+                        mutant,
+                        changes,
+                        bodies,
+                    });
+                }
                 Err(error) => wrong.push(format!("{path}: {}: {error}", mutant.name)),
             }
         }
@@ -157,39 +151,24 @@ fn prepare(packages: &[String]) -> Result<Vec<(String, Vec<Prepared>)>, Failure>
 /// if a macro writes the test; and the words in the paths.
 fn words(name: &str) -> Result<BTreeSet<String>, Failure> {
     let mut words = BTreeSet::from(["unit".to_owned()]);
-    for path in files()?
-        .iter()
-        .filter(|path| path.starts_with(&format!("crates/{name}/")))
-    {
-        if path.ends_with(".rs") {
-            let text = fs::read_to_string(root().join(path))? + path;
-            words.extend(text.split(|c| !is_word(c)).map(str::to_owned));
-        }
+    let folder = format!("crates/{name}/");
+    let is_of = |path: &&String| path.starts_with(&folder) && path.ends_with(".rs");
+    for path in files()?.iter().filter(is_of) {
+        let text = fs::read_to_string(root().join(path))? + path;
+        words.extend(text.split(|c| !is_word(c)).map(str::to_owned));
     }
     Ok(words)
 }
 
 /// Runs the original and then each mutant, prints a line for each, and returns the unexpected
 /// results.
-fn run_crate(
-    package: &str,
-    mutants: &[Prepared],
-    options: &Options,
-    folder: &Path,
-) -> Result<Vec<String>, Failure> {
-    let jobs = options.jobs.unwrap_or_else(cores).clamp(1, mutants.len());
+fn run_crate(package: &str, mutants: &[Prepared], folder: &Path) -> Result<Vec<String>, Failure> {
     let in_bodies = mutants.iter().enumerate();
     let in_bodies = in_bodies.filter_map(|(number, it)| Some((number, it.bodies.as_deref()?)));
-    let kinds = Kind::all(package)?;
-    let (built, numbers) = build(
-        package,
-        &kinds,
-        in_bodies.collect(),
-        &folder.join("switched"),
-    )?;
+    let (built, numbers) = build(package, in_bodies.collect(), &folder.join("switched"))?;
     let killer = |number: usize| mutants[number].mutant.killer();
     let killers: Vec<_> = (0..mutants.len()).filter_map(killer).collect();
-    let trial = Trial::of_original(built, &killers, jobs)?;
+    let trial = Trial::of_original(built, &killers)?;
     println!("{package}: the original passes");
     let results = Mutex::new((0, Vec::new()));
     let tell = |number: usize, start: Instant, killed: Result<Option<String>, Failure>| {
@@ -205,48 +184,29 @@ fn run_crate(
             (Err(error), _) => (error.to_string(), Some("mend the list or the test")),
         };
         println!("[{done}/{all}] {name}: {result} in {seconds} s");
-        results
-            .1
-            .extend(fault.map(|fault| format!("{package}: {name}: {result}: {fault}")));
+        let complaint = fault.map(|fault| format!("{package}: {name}: {result}: {fault}"));
+        results.1.extend(complaint);
     };
-    let (by_number, alone) = (0..mutants.len()).partition(|number| numbers.contains(number));
-    at_a_time(jobs, by_number, |number| {
+    let (by_number, alone): (Vec<_>, Vec<_>) =
+        (0..mutants.len()).partition(|number| numbers.contains(number));
+    at_a_time(cores(), by_number, |number| {
+        let start = Instant::now();
         tell(
             number,
-            Instant::now(),
+            start,
             trial.killer(&trial.built, killer(number), Some(number)),
         );
     });
-    let alone: Vec<_> = alone;
-    let mut copy = None;
+    let mut copy = Copy::new(&folder.join("alone"))?;
     for number in alone {
         let start = Instant::now();
-        let copy = match &mut copy {
-            Some(copy) => copy,
-            none => none.insert(Copy::new(&folder.join("alone"))?),
-        };
         copy.apply(&mutants[number].changes)?;
-        // A single test program is built much faster than all of them.
-        let killer = killer(number);
-        let kinds = killer.map_or_else(|| kinds.clone(), |killer| vec![Kind::of(killer)]);
-        let killed = build_all(package, &kinds, &copy.tree, killer)?
+        let killed = trial::build(&copy.tree, package, killer(number))?
             .map_err(|stderr| format!("does not build:\n{stderr}").into())
-            .and_then(|built| trial.killer(&built, killer, None));
+            .and_then(|built| trial.killer(&built, killer(number), None));
         tell(number, start, killed);
     }
     Ok(results.into_inner()?.1)
-}
-
-/// Builds the tests of each kind. The inner `Err` has the compiler's messages.
-fn build_all(
-    package: &str,
-    kinds: &[Kind],
-    tree: &Tree,
-    killer: Option<&str>,
-) -> Result<Result<Vec<Candidate>, String>, Failure> {
-    let built = kinds.iter().map(|kind| kind.build(tree, package, killer));
-    let built = built.collect::<Result<Result<Vec<_>, _>, _>>()?;
-    Ok(built.map(|built| built.into_iter().flatten().collect()))
 }
 
 /// The tests that were built, and the numbers of the mutants in them.
@@ -255,7 +215,6 @@ type Built = (Vec<Candidate>, BTreeSet<usize>);
 /// Builds the tests with all `mutants` that can share a build, in a copy in `folder`.
 fn build(
     package: &str,
-    kinds: &[Kind],
     mut mutants: Vec<(usize, &[Body])>,
     folder: &Path,
 ) -> Result<Built, Failure> {
@@ -266,7 +225,7 @@ fn build(
         let read = |path: &str| Ok(fs::read_to_string(tree.root.join(path))?);
         let (changes, lines) = change::merged(&mutants, read)?;
         copy.apply(&changes)?;
-        let stderr = match build_all(package, kinds, &tree, None)? {
+        let stderr = match trial::build(&tree, package, None)? {
             Ok(built) => return Ok((built, mutants.into_iter().map(|it| it.0).collect())),
             Err(stderr) => stderr,
         };

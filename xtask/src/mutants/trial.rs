@@ -8,7 +8,7 @@
 use super::change::CHOICE;
 use crate::Failure;
 use crate::cargo::{Cargo, Ending, Test};
-use crate::loom::{self, at_a_time};
+use crate::loom::{self, at_a_time, cores};
 use crate::root::Tree;
 use std::collections::BTreeMap;
 use std::fs;
@@ -47,21 +47,8 @@ pub(crate) struct Candidate {
 }
 
 impl Kind {
-    /// Returns the ways in which a package's tests are run, the models first, if any.
-    pub(crate) fn all(package: &str) -> Result<Vec<Self>, Failure> {
-        let manifest = fs::read_to_string(Tree::own().package(package).join("Cargo.toml"))?;
-        let has_models = loom::packages()?.iter().any(|it| it == package);
-        let mut kinds = vec![Self::Model, Self::Std, Self::Fenced];
-        kinds.retain(|kind| match kind {
-            Self::Model => has_models,
-            Self::Std => true,
-            Self::Fenced => manifest.contains("membarrier"),
-        });
-        Ok(kinds)
-    }
-
     /// Returns the way to run the test that a list names.
-    pub(crate) fn of(killer: &str) -> Self {
+    fn of(killer: &str) -> Self {
         match killer {
             _ if killer.ends_with(FENCED) => Self::Fenced,
             _ if killer.ends_with(STD) || !killer.contains("loom_") => Self::Std,
@@ -69,18 +56,40 @@ impl Kind {
         }
     }
 
-    /// Builds a package's tests, or the tests in the killer's file. The inner `Err` has the
-    /// compiler's messages.
-    pub(crate) fn build(
-        self,
-        tree: &Tree,
-        package: &str,
-        killer: Option<&str>,
-    ) -> Result<Result<Vec<Candidate>, String>, Failure> {
-        let file = killer.and_then(|killer| killer.split([':', ' ']).next());
-        let std = || Cargo::new(&format!("test --no-run --all-features -p {package}")).at(tree);
-        let call = match (self, file) {
-            (Self::Model, file) => loom::build(tree, package, file),
+    /// Returns the additions to the environment of the tests.
+    fn env(self) -> Vec<(&'static str, String)> {
+        // A failing case of a mutant is not kept for the next mutant.
+        let mut env = vec![("PROPTEST_DISABLE_FAILURE_PERSISTENCE", "1".to_owned())];
+        env.extend((self == Self::Fenced).then(|| ("GANGER_MEMBARRIER", "off".to_owned())));
+        env
+    }
+}
+
+/// Builds a package's tests in each way in which they are run, or the tests in the killer's file,
+/// which is much faster. The inner `Err` has the compiler's messages.
+pub(crate) fn build(
+    tree: &Tree,
+    package: &str,
+    killer: Option<&str>,
+) -> Result<Result<Vec<Candidate>, String>, Failure> {
+    let manifest = fs::read_to_string(tree.package(package).join("Cargo.toml"))?;
+    let has_models = loom::packages()?.iter().any(|it| it == package);
+    let file = killer.and_then(|killer| killer.split([':', ' ']).next());
+    let mut candidates = Vec::new();
+    for kind in [Kind::Model, Kind::Std, Kind::Fenced] {
+        let is_meant = match (killer, kind) {
+            (Some(killer), _) => Kind::of(killer) == kind,
+            (None, Kind::Model) => has_models,
+            (None, Kind::Std) => true,
+            (None, Kind::Fenced) => manifest.contains("membarrier"),
+        };
+        if !is_meant {
+            continue;
+        }
+        let std = format!("test --no-run --all-features -p {package}");
+        let std = || Cargo::new(&std).at(tree);
+        let call = match (kind, file) {
+            (Kind::Model, file) => loom::build(tree, package, file),
             (_, None) => std(),
             (_, Some("unit")) => std().args("--lib"),
             (_, Some(file)) => std().args("--test").arg(tree.program(package, file)),
@@ -91,31 +100,18 @@ impl Kind {
             Ok(stderr) => stderr,
             Err(stderr) => return Ok(Err(stderr)),
         };
-        let tests = Test::list(&stderr, tree, package)?.into_iter();
-        let candidates = tests.filter_map(|test| {
-            let how = match (self, loom::is_model(&test)) {
-                (Self::Model, false) => return None,
-                (Self::Std, true) => STD,
-                (Self::Model, true) | (Self::Std, false) => "",
-                (Self::Fenced, _) => FENCED,
+        for test in Test::list(&stderr, tree, package)? {
+            let how = match (kind, loom::is_model(&test)) {
+                (Kind::Model, false) => continue,
+                (Kind::Std, true) => STD,
+                (Kind::Model, true) | (Kind::Std, false) => "",
+                (Kind::Fenced, _) => FENCED,
             };
-            let called = format!("{}::{}{how}", test.file, test.name);
-            Some(Candidate {
-                kind: self,
-                called,
-                test,
-            })
-        });
-        Ok(Ok(candidates.collect()))
+            let called = format!("{}{how}", test.called);
+            candidates.push(Candidate { kind, called, test });
+        }
     }
-
-    /// Returns the additions to the environment of the tests.
-    fn env(self) -> Vec<(&'static str, String)> {
-        // A failing case of a mutant is not kept for the next mutant.
-        let mut env = vec![("PROPTEST_DISABLE_FAILURE_PERSISTENCE", "1".to_owned())];
-        env.extend((self == Self::Fenced).then(|| ("GANGER_MEMBARRIER", "off".to_owned())));
-        env
-    }
+    Ok(Ok(candidates))
 }
 
 /// Whether the name in a list means the test that is called so.
@@ -139,13 +135,9 @@ pub(crate) struct Trial {
 }
 
 impl Trial {
-    /// Runs the tests that the `killers` mean on the original, which must pass them, `threads` at a
-    /// time. Other tests run on the original when a mutant fails them.
-    pub(crate) fn of_original(
-        built: Vec<Candidate>,
-        killers: &[&str],
-        threads: usize,
-    ) -> Result<Self, Failure> {
+    /// Runs the tests that the `killers` mean on the original, which must pass them. Other tests
+    /// run on the original when a mutant fails them.
+    pub(crate) fn of_original(built: Vec<Candidate>, killers: &[&str]) -> Result<Self, Failure> {
         for killer in killers {
             if !built.iter().any(|it| means(killer, &it.called)) {
                 return Err(format!("there is no test {killer}").into());
@@ -153,7 +145,7 @@ impl Trial {
         }
         let is_meant = |it: &&Candidate| killers.iter().any(|killer| means(killer, &it.called));
         let meant = built.iter().filter(is_meant).collect();
-        let runs = at_a_time(threads, meant, |it: &Candidate| {
+        let runs = at_a_time(cores(), meant, |it: &Candidate| {
             (it.called.clone(), it.test.run(&it.kind.env(), MOST))
         });
         if let Some((called, run)) = runs.iter().find(|it| it.1.ending != Ending::Passed) {
@@ -216,41 +208,20 @@ mod tests {
 
     #[test]
     fn a_killer_is_a_file_or_a_test_of_some_kind() {
-        for (killer, kind, meant, other) in [
-            ("stress", Kind::Std, "stress::two", "stres::two"),
-            (
-                "stress::two",
-                Kind::Std,
-                "load::heavy::stress::two",
-                "load::distress::two",
-            ),
-            (
-                "a::b (full fences)",
-                Kind::Fenced,
-                "a::b (full fences)",
-                "a::b",
-            ),
-            (
-                "loom_drop",
-                Kind::Model,
-                "loom_drop::one",
-                "loom_drop::one (std)",
-            ),
-            (
-                "loom_drop::one (std)",
-                Kind::Std,
-                "loom_drop::one (std)",
-                "loom_drop::one",
-            ),
-            (
-                "unit::loom_a::b",
-                Kind::Model,
-                "unit::loom_a::b",
-                "unit::loom_a::bc",
-            ),
-        ] {
-            assert_eq!(Kind::of(killer), kind, "{killer}");
-            assert!(means(killer, meant) && !means(killer, other), "{killer}");
+        // What the list says, a test that is meant, and a test that is not.
+        let rows = "stress; stress::two; stres::two
+                    stress::two; load::heavy::stress::two; load::distress::two
+                    a::b (full fences); a::b (full fences); a::b
+                    loom_drop; loom_drop::one; loom_drop::one (std)
+                    loom_drop::one (std); loom_drop::one (std); loom_drop::one
+                    unit::loom_a::b; unit::loom_a::b; unit::loom_a::bc";
+        for row in rows.lines() {
+            let [killer, meant, other] = *Vec::from_iter(row.trim().split("; ")) else {
+                panic!("{row}");
+            };
+            assert!(means(killer, meant) && !means(killer, other), "{row}");
         }
+        let kinds = ["a::b", "loom_a (std)", "a (full fences)", "loom_a"].map(Kind::of);
+        assert_eq!(kinds, [Kind::Std, Kind::Std, Kind::Fenced, Kind::Model]);
     }
 }

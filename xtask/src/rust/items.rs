@@ -9,9 +9,9 @@ use std::ops::Range;
 /// A named item, or a block of foreign functions or a macro call, without a name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Item {
-    /// The modules and the type around the item, and its name: `["queue", "Queue", "push"]`. The
-    /// name of an implementation is its head without generics: `impl Drop for Queue`.
-    pub(crate) path: Vec<String>,
+    /// The modules and the type around the item, and its name: `::queue::Queue::push`. The name of
+    /// an implementation is its head without generics: `impl Drop for Queue`.
+    pub(crate) path: String,
     /// Its tokens, with its attributes.
     pub(crate) tokens: Range<usize>,
     /// The tokens of a function's body, with its braces, if another body can be added to the
@@ -23,20 +23,20 @@ pub(crate) struct Item {
 }
 
 /// Returns the items in the file of a module.
-pub(crate) fn items(tokens: &[Token<'_>], module: &[String]) -> Vec<Item> {
+pub(crate) fn items(tokens: &[Token<'_>], module: &str) -> Vec<Item> {
     let mut items = Vec::new();
     Reader(tokens).read(0..tokens.len(), module, &mut items);
     items
 }
 
-/// Returns the module path of a file: `["queue", "push"]` for `crates/mpsc/src/queue/push.rs`.
-pub(crate) fn module(file: &str) -> Vec<String> {
+/// Returns the module path of a file: `::queue::push` for `crates/mpsc/src/queue/push.rs`.
+pub(crate) fn module(file: &str) -> String {
     let inner = file.split_once("src/").map_or(file, |(_, inner)| inner);
     let inner = inner.trim_end_matches(".rs").trim_end_matches("/mod");
-    let parts = inner
-        .split('/')
-        .filter(|_| !["lib", "main"].contains(&inner));
-    parts.map(str::to_owned).collect()
+    match inner {
+        "lib" | "main" => String::new(),
+        inner => format!("::{}", inner.replace('/', "::")),
+    }
 }
 
 struct Reader<'a>(&'a [Token<'a>]);
@@ -47,7 +47,7 @@ impl Reader<'_> {
     }
 
     /// Adds the items in these tokens.
-    fn read(&self, range: Range<usize>, path: &[String], items: &mut Vec<Item>) {
+    fn read(&self, range: Range<usize>, path: &str, items: &mut Vec<Item>) {
         // Where the next item begins, with its attributes.
         let (mut at, mut start) = (range.start, range.start);
         while at < range.end {
@@ -60,20 +60,20 @@ impl Reader<'_> {
             let head: String = (start..at).map(|at| self.text(at)).collect();
             let is_test = head.contains("#[cfg(test)]") || head.contains("#[cfg(all(test,");
             let end = self.behind(open);
-            let named = |name: String| path.iter().cloned().chain(Some(name)).collect();
+            let inside = |name: &str| match name {
+                "" => path.to_owned(),
+                name => format!("{path}::{name}"),
+            };
+            let (path, tokens) = (inside(&name), start..end);
+            let body = self.body(start, at, open, end);
             items.push(Item {
-                path: named(name),
-                tokens: start..end,
-                body: self.body(start, at, open, end),
+                path,
+                tokens,
+                body,
                 is_test,
             });
             if let Some(scope) = scope.filter(|_| !is_test && self.text(open) == "{") {
-                let path: Vec<_> = if scope.is_empty() {
-                    path.to_vec()
-                } else {
-                    named(scope)
-                };
-                self.read(open + 1..end.max(open + 2) - 1, &path, items);
+                self.read(open + 1..end.max(open + 2) - 1, &inside(&scope), items);
             }
             (at, start) = (end, end);
         }
@@ -207,19 +207,19 @@ mod tests {
 
     #[test]
     fn items_are_called_after_what_they_are_in() {
-        let items = items(&tokens(TEXT), &["m".to_owned()]);
-        let shown = items
-            .iter()
-            .filter(|item| item.path.last().unwrap() != "")
-            .map(|item| {
-                let mark = if item.is_test { "?" } else { "" };
-                let body = if item.body.is_some() { "{}" } else { "" };
-                format!("{mark}{}{body}", item.path[1..].join("::"))
-            });
+        let items = items(&tokens(TEXT), "");
+        let shown = items.iter().map(|item| {
+            let mark = if item.is_test { "?" } else { "" };
+            let body = if item.body.is_some() { "{}" } else { "" };
+            format!("{mark}{}{body}", item.path.trim_start_matches(':'))
+        });
         let expected = "use LEAST OWN Queue impl_Queue Queue::SIZE Queue::push ?Queue::shown{} \
                         impl_From_for_Queue Queue::from{} impl_Run_for_F F::run Run Run::Out \
                         Run::run inner inner::free{} many ?tests last{}";
-        let shown: Vec<_> = shown.map(|name| name.replace(' ', "_")).collect();
+        let shown: Vec<_> = shown
+            .map(|name| name.replace(' ', "_"))
+            .filter(|it| !it.is_empty())
+            .collect();
         assert_eq!(shown.join(" "), expected);
     }
 
@@ -228,7 +228,7 @@ mod tests {
         for text in [
             "impl", "fn", "fn a(", "mod a {", "static", "a! {", "#[cfg(", "}", "trait A",
         ] {
-            let _any = items(&tokens(text), &[]);
+            let _any = items(&tokens(text), "");
         }
     }
 }

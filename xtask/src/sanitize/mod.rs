@@ -81,23 +81,19 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
         totals.count(true);
     } else {
         let (sanitizers, packages) = asked_for(&options.names)?;
-        match Nightly::find() {
-            Ok(nightly) => {
-                for sanitizer in sanitizers {
-                    let name = sanitizer.name();
-                    if !nightly.has(sanitizer) {
-                        missing.push(format!("{name}: nightly has none for {}", nightly.host));
-                        continue;
-                    }
-                    if !nightly.has_sources {
-                        missing.push(format!("{name}: {NO_SOURCES}"));
-                    }
-                    for package in &packages {
-                        run_package(sanitizer, &nightly, package, &mut totals)?;
-                    }
-                }
+        let nightly = Nightly::find().map_err(|why| missing.push(why)).ok();
+        for (sanitizer, nightly) in sanitizers.into_iter().zip(nightly.iter().cycle()) {
+            let name = sanitizer.name();
+            if !nightly.has(sanitizer) {
+                missing.push(format!("{name}: nightly has none for {}", nightly.host));
+                continue;
             }
-            Err(why) => missing.push(why),
+            if !nightly.has_sources {
+                missing.push(format!("{name}: {NO_SOURCES}"));
+            }
+            for package in &packages {
+                run_package(sanitizer, nightly, package, &mut totals)?;
+            }
         }
     }
     for what in &missing {
@@ -120,11 +116,9 @@ fn asked_for(names: &[String]) -> Result<(Vec<Sanitizer>, Vec<String>), Failure>
     }
     let crates = names.iter().filter(|name| of(name).is_none());
     let crates: Vec<_> = crates.cloned().collect();
-    let packages = PACKAGES
-        .split(' ')
-        .map(|name| format!("ganger-{name}"))
-        .collect();
-    Ok((sanitizers, chosen(&crates, packages, "shared unsafe code")?))
+    let packages = PACKAGES.split(' ').map(|name| format!("ganger-{name}"));
+    let packages = chosen(&crates, packages.collect(), "shared unsafe code")?;
+    Ok((sanitizers, packages))
 }
 
 /// Builds a package's tests and runs each in a process of its own: a report is then a test's. A
@@ -145,15 +139,16 @@ fn run_package(
     };
     let env = sanitizer.env(nightly)?;
     let name = sanitizer.name();
-    let (before, mut hidden, mut time) = (*totals, 0, Duration::ZERO);
+    let (mut own, mut hidden, mut time) = (Totals::default(), 0, Duration::ZERO);
     for test in Test::list(&stderr, &sanitizer.tree(), package)? {
-        let shown = format!("{name} {package} {} {}", test.file, test.name);
-        if LEFT_OUT.contains(&test.name.as_str()) {
+        let is_one_of = |names: &[&str]| names.iter().any(|name| test.called.ends_with(name));
+        let shown = format!("{name} {package} {}", test.called);
+        if is_one_of(&LEFT_OUT) {
             println!("left out: {shown}");
             continue;
         }
         let mut env = env.clone();
-        if LEAVES_MEMORY.contains(&test.name.as_str()) {
+        if is_one_of(&LEAVES_MEMORY) {
             env.push(("ASAN_OPTIONS", "detect_leaks=0".to_owned()));
         }
         let run = test.run(&env, LIMIT);
@@ -161,14 +156,13 @@ fn run_package(
         if !passed {
             println!("{shown}: FAILED\n{}", run.text);
         }
-        totals.count(passed);
+        own.count(passed);
         hidden += suppressed(&run.text);
         time += run.time;
     }
-    let passed = totals.passed - before.passed;
-    let failed = totals.failed - before.failed;
-    let (seconds, counts) = (time.as_secs_f64(), Totals { passed, failed });
-    println!("{seconds:>7.1} s  {name} {package}: {counts}, {hidden} reports suppressed");
+    *totals += own;
+    let seconds = time.as_secs_f64();
+    println!("{seconds:>7.1} s  {name} {package}: {own}, {hidden} reports suppressed");
     Ok(())
 }
 
@@ -178,15 +172,15 @@ mod tests {
 
     #[test]
     fn names_are_sanitizers_or_crates() {
-        let asked =
-            |names: &[&str]| asked_for(&Vec::from_iter(names.iter().map(|&it| it.to_owned())));
-        let (sanitizers, packages) = asked(&[]).unwrap();
+        let asked = |names: &str| {
+            let names: Vec<_> = names.split_whitespace().map(str::to_owned).collect();
+            asked_for(&names)
+        };
+        let (sanitizers, packages) = asked("").unwrap();
         assert_eq!((sanitizers.len(), packages.len()), (2, 12));
-        let (sanitizers, packages) = asked(&["mpsc", "thread"]).unwrap();
-        assert_eq!(
-            (sanitizers, packages),
-            (vec![Sanitizer::Thread], vec!["ganger-mpsc".to_owned()])
-        );
-        assert!(asked(&["memory"]).is_err());
+        let (sanitizers, packages) = asked("mpsc thread").unwrap();
+        assert_eq!(sanitizers, [Sanitizer::Thread]);
+        assert_eq!(packages, ["ganger-mpsc"]);
+        assert!(asked("memory").is_err());
     }
 }

@@ -44,16 +44,10 @@ impl Sanitizer {
             // rustc refuses to link code with and without this sanitizer.
             flags.push_str(" -Cunsafe-allow-abi-mismatch=sanitizer");
         }
-        let test = format!(
-            "test --no-run --lib --tests -p {package} --target {}",
-            nightly.host
-        );
+        let (host, build_std) = (&nightly.host, "-Zbuild-std");
+        let test = format!("test --no-run --lib --tests -p {package} --target {host}");
         let test = Cargo::nightly(&test).at(&self.tree()).flags(&flags);
-        test.args(if nightly.has_sources {
-            "-Zbuild-std"
-        } else {
-            ""
-        })
+        test.args(if nightly.has_sources { build_std } else { "" })
     }
 
     /// Returns the environment of the tests.

@@ -2,6 +2,7 @@
 
 use super::Findings;
 use super::source::Source;
+use crate::rust::{items, tokens};
 use toml::{Table, Value};
 
 /// Has the layers of the published crates: the first block of text, a layer a line, the highest
@@ -107,31 +108,15 @@ pub(super) fn check_features(source: &Source, findings: &mut Findings) {
     if path.is_none_or(|path| PROBES.iter().any(|folder| path.starts_with(folder))) {
         return;
     }
-    // A function begins at its name, not at the type of a function pointer.
-    let (mut depth, mut function, mut is_head) = (0, None, false);
-    let tokens = source.tokens();
-    for (at, &(line, token)) in tokens.iter().enumerate() {
-        match token {
-            "fn" => is_head = tokens.get(at + 1).is_some_and(|next| next.1 != "("),
-            ";" if function.is_none() => is_head = false,
-            "{" => {
-                if std::mem::take(&mut is_head) && function.is_none() {
-                    function = Some(depth);
-                }
-                depth += 1;
-            }
-            "}" => {
-                depth -= 1;
-                function = function.filter(|outside| *outside != depth);
-            }
-            "cfg" | "cfg_attr" if function.is_some() => {
-                let mut rest = tokens[at..].iter().take_while(|next| next.1 != "]");
-                if rest.any(|next| next.1 == "feature") {
-                    let what = "a feature inside a function: call a point of the probe";
-                    findings.add(&source.path, line, what);
-                }
-            }
-            _ => {}
+    let tokens = tokens(&source.text);
+    let bodies = items(&tokens, "").into_iter().filter(|item| !item.is_test);
+    for at in bodies.filter_map(|item| item.body).flatten() {
+        let mut attribute = tokens[at..].iter().take_while(|next| next.text != "]");
+        let is_cfg = ["cfg", "cfg_attr"].contains(&tokens[at].text);
+        if is_cfg && attribute.any(|next| next.text == "feature") {
+            let line = 1 + source.text[..tokens[at].range.start].matches('\n').count();
+            let what = "a feature inside a function: call a point of the probe";
+            findings.add(&source.path, line, what);
         }
     }
 }
@@ -159,25 +144,21 @@ mod tests {
 
     #[test]
     fn a_file_that_is_no_module_is_found() {
-        let files = [
-            (
-                "crates/a/tests/it/main.rs",
-                "mod b;\npub(crate) mod c;\n// mod d;\n",
-            ),
-            ("crates/a/tests/it/b.rs", "mod deep;\n"),
-            ("crates/a/tests/it/b/deep.rs", ""),
-            ("crates/a/tests/it/c/mod.rs", ""),
-            ("crates/a/tests/it/d.rs", ""),
-            ("crates/a/tests/soak/main.rs", ""),
-            ("crates/a/tests/loom_b.rs", ""),
-            ("crates/a/src/lib.rs", ""),
-            ("crates/a/src/c.rs", ""),
-        ];
-        let sources = files.map(|(path, text)| Source::parse(path, text));
+        let files = "it/main.rs it/b.rs it/b/deep.rs it/c/mod.rs it/d.rs soak/main.rs loom_b.rs";
+        let sources: Vec<_> = files
+            .split(' ')
+            .map(|path| {
+                let text = match path {
+                    "it/main.rs" => "mod b;\npub(crate) mod c;\n// mod d;\n",
+                    _ => "mod deep;\n",
+                };
+                Source::parse(&format!("crates/a/tests/{path}"), text)
+            })
+            .collect();
         let mut findings = Findings::default();
         check_built(&sources, &mut findings);
-        let paths: Vec<_> = findings.0.iter().map(|(path, ..)| &path[9..]).collect();
-        assert_eq!(paths, ["src/c.rs", "tests/it/d.rs", "tests/loom_b.rs"]);
+        let paths: Vec<_> = findings.0.iter().map(|(path, ..)| &path[15..]).collect();
+        assert_eq!(paths, ["it/d.rs", "loom_b.rs"]);
     }
 
     #[test]

@@ -151,14 +151,14 @@ fn anchors(text: &str) -> BTreeSet<String> {
 mod tests {
     use super::*;
 
-    fn found(documents: &[(&str, &str)], others: &[&str]) -> Vec<String> {
+    fn found(documents: &[(&str, &str)], others: &[&str]) -> String {
         let text = |&(path, text): &(&str, &str)| (path.to_owned(), text.to_owned());
         let documents: BTreeMap<_, _> = documents.iter().map(text).collect();
         let mut files: Vec<_> = documents.keys().cloned().collect();
         files.extend(others.iter().map(|&path| path.to_owned()));
         let mut findings = Findings::default();
         check(&documents, &files, &mut findings);
-        findings.shown()
+        findings.shown().join("\n")
     }
 
     #[test]
@@ -167,39 +167,27 @@ mod tests {
                      [b](../B.md), ![p](../p/a.png) and [`c`](../../crates/a) and \
                      [here](#what-a-step-does-more) and [web](https://a.b/c.md#d)\n\
                      ```text\n[no](link.md)\n```\n`a[0](no.md)` [t](#twice-1)\n";
-        let documents = [
-            ("docs/SUMMARY.md", "- [B](B.md)\n- [A](guide/a.md)\n"),
-            ("docs/B.md", "[a](guide/a.md#twice)\n"),
-            ("docs/guide/a.md", guide),
-        ];
-        let others = ["docs/p/a.png", "crates/a/src/lib.rs"];
+        let summary = ("docs/SUMMARY.md", "- [B](B.md)\n- [A](guide/a.md)\n");
+        let b = ("docs/B.md", "[a](guide/a.md#twice)\n");
+        let documents = [summary, b, ("docs/guide/a.md", guide)];
+        let found = found(&documents, &["docs/p/a.png", "crates/a/src/lib.rs"]);
         // The heading's own link is of another folder.
-        assert_eq!(
-            found(&documents, &others),
-            ["docs/guide/a.md:3: there is no docs/guide/B.md"]
-        );
+        assert_eq!(found, "docs/guide/a.md:3: there is no docs/guide/B.md");
     }
 
     #[test]
     fn links_and_pages_that_lead_nowhere_are_found() {
-        let documents = [
-            (
-                "README.md",
-                "[a](docs/A.md#two)\n[b](../B.md) [c](docs/C.md) `crates/a/b.rs`\n",
-            ),
-            ("docs/A.md", "# One\n[d](#one) [e](#tow)\n"),
-            ("docs/B.md", ""),
-            ("docs/SUMMARY.md", "- [A](A.md)\n- [Again](A.md)\n"),
-        ];
-        let expected = [
-            "README.md:1: docs/A.md has no heading #two",
-            "README.md:2: ../B.md leads out of the project",
-            "README.md:2: there is no crates/a/b.rs",
-            "README.md:2: there is no docs/C.md",
-            "docs/A.md:2: docs/A.md has no heading #tow",
-            "docs/SUMMARY.md: docs/B.md is not in the book",
-            "docs/SUMMARY.md:2: A.md is there twice",
-        ];
+        let readme = "[a](docs/A.md#two)\n[b](../B.md) [c](docs/C.md) `crates/a/b.rs`\n";
+        let a = ("docs/A.md", "# One\n[d](#one) [e](#tow)\n");
+        let summary = ("docs/SUMMARY.md", "- [A](A.md)\n- [Again](A.md)\n");
+        let documents = [("README.md", readme), a, ("docs/B.md", ""), summary];
+        let expected = "README.md:1: docs/A.md has no heading #two
+README.md:2: ../B.md leads out of the project
+README.md:2: there is no crates/a/b.rs
+README.md:2: there is no docs/C.md
+docs/A.md:2: docs/A.md has no heading #tow
+docs/SUMMARY.md: docs/B.md is not in the book
+docs/SUMMARY.md:2: A.md is there twice";
         assert_eq!(found(&documents, &[]), expected);
     }
 }

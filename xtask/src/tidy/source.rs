@@ -60,7 +60,7 @@ impl Source {
     /// Returns the tokens outside of tests, with their lines.
     pub(super) fn tokens(&self) -> Vec<(usize, &str)> {
         let tokens = tokens(&self.text);
-        let mut tests = items(&tokens, &[]);
+        let mut tests = items(&tokens, "");
         tests.retain(|item| item.is_test);
         let (mut line, mut end) = (1, 0);
         let mut numbered = Vec::new();
