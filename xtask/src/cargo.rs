@@ -109,8 +109,8 @@ impl Cargo {
     /// every crate, and two sets of flags in a folder would build all crates again and again.
     pub(crate) fn under_loom(self) -> Self {
         let target = self.target.join("loom");
-        self.flags("--cfg ganger_loom")
-            .env("CARGO_TARGET_DIR", target)
+        let cargo = self.flags("--cfg ganger_loom");
+        cargo.env("CARGO_TARGET_DIR", target)
     }
 
     /// Adds flags of rustc to those of the environment.

@@ -145,9 +145,8 @@ mod tests {
     #[test]
     fn steps_run_in_the_order_of_the_gate_whatever_the_order_asked_for() {
         let chosen = |said: &str| {
-            let line = ["cargo xtask", "ci"]
-                .into_iter()
-                .chain(said.split_whitespace());
+            let line = ["cargo xtask", "ci"].into_iter();
+            let line = line.chain(said.split_whitespace());
             match crate::Options::try_parse_from(line).unwrap().task {
                 crate::Task::Ci(options) => chosen(&options),
                 other => panic!("{other:?}"),

@@ -70,9 +70,7 @@ fn table(texts: &Texts) -> Result<String, Failure> {
             for (numbers, test) in tests(text) {
                 let is_in = |parts: &str| parts.split_whitespace().any(|part| path.contains(part));
                 let is_run = if path.starts_with(CASES) {
-                    let needs = needs
-                        .get(test)
-                        .ok_or_else(|| format!("no case is {test}"))?;
+                    let needs = needs.get(test).ok_or(format!("no case is {test}"))?;
                     hooks.as_ref().is_some_and(|hooks| needs.is_subset(hooks))
                 } else {
                     is_in(own) && !is_in(others)
@@ -106,9 +104,8 @@ fn tests(text: &str) -> Vec<(Vec<u32>, &str)> {
     let mut tests = Vec::new();
     let mut numbers = Vec::new();
     for line in text.lines().map(str::trim) {
-        let test = line
-            .strip_prefix("fn ")
-            .or(line.strip_prefix("ganger_cluster::"));
+        let by_macro = line.strip_prefix("ganger_cluster::");
+        let test = line.strip_prefix("fn ").or(by_macro);
         if let Some(list) = line.strip_prefix("// case: ") {
             numbers.extend(list.split(", ").filter_map(|it| it.parse::<u32>().ok()));
         } else if let Some(name) = test.filter(|_| !numbers.is_empty()) {
@@ -192,9 +189,8 @@ pub fn third<H: Harness>(ground) {\n    if !harness.cut() {\n        return;\n  
         let table = table_of("1 the first\n7 the second\n9 the third\n").unwrap();
         let rows: Vec<_> = table.lines().skip(2).collect();
         assert_eq!(rows, ["|one|1, 7|", "|two|1–9|", "|tests|7|"]);
-        let error = table_of("1 the first\n7 the second\n")
-            .unwrap_err()
-            .to_string();
+        let error = table_of("1 the first\n7 the second\n").unwrap_err();
+        let error = error.to_string();
         assert!(error.contains("case 9"), "{error}");
     }
 }

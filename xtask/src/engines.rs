@@ -30,11 +30,11 @@ pub(crate) fn run(totals: &mut Totals) -> Result<Option<String>, Failure> {
     let test = cargo("test", "--locked --all-features");
     let broker = broker().map_err(|why| format!("the tests with a broker skip: {why}"));
     let skipped = broker.as_ref().err().cloned();
-    match broker {
+    let test = match broker {
         Ok(broker) => test.env(BROKER, broker),
         Err(_) => test,
-    }
-    .test(totals)?;
+    };
+    test.test(totals)?;
     Ok(skipped)
 }
 
@@ -68,10 +68,7 @@ fn broker() -> Result<PathBuf, Failure> {
         pip.arg(&folder).arg(PACKAGE);
         // The target folder is no part of the system, so root may own it.
         pip.env("PIP_ROOT_USER_ACTION", "ignore");
-        println!(
-            "$ python3 -m pip install --target {} {PACKAGE}",
-            folder.display()
-        );
+        println!("$ python3 -m pip install {PACKAGE}");
         let status = pip.status().map_err(|error| format!("python3: {error}"))?;
         if !status.success() || !program.is_file() {
             return Err(format!("pip can't install {PACKAGE}").into());

@@ -37,9 +37,8 @@ pub(crate) fn run() -> Result<(), Failure> {
 
 /// Checks all targets that a set of features lets build.
 pub(crate) fn pairs() -> Result<(), Failure> {
-    let sets = facade()?;
-    sets.iter()
-        .try_for_each(|set| clippy(FACADE, set, "--all-targets"))
+    let mut sets = facade()?.into_iter();
+    sets.try_for_each(|set| clippy(FACADE, &set, "--all-targets"))
 }
 
 /// Builds and tests each crate that stands alone.
@@ -78,11 +77,8 @@ fn facade() -> Result<Vec<String>, Failure> {
     let mut sets = vec![String::new()];
     for (index, &one) in features.iter().enumerate() {
         sets.push(one.clone());
-        sets.extend(
-            features[..index]
-                .iter()
-                .map(|other| format!("{other},{one}")),
-        );
+        let others = features[..index].iter();
+        sets.extend(others.map(|other| format!("{other},{one}")));
     }
     Ok(sets)
 }

@@ -78,12 +78,11 @@ pub(crate) fn run(options: &Options, totals: &mut Totals) -> Result<(), Failure>
         let tests = tests.into_iter().filter(is_model);
         models.extend(tests.map(|model| (package.clone(), model)));
     }
-    let mut results = Totals::default();
-    for passed in at_a_time(cores(), models, |(package, model)| {
+    let passed = at_a_time(cores(), models, |(package, model)| {
         run_one(&package, &model, options)
-    }) {
-        results.count(passed);
-    }
+    });
+    let mut results = Totals::default();
+    passed.into_iter().for_each(|passed| results.count(passed));
     println!("loom: {results}");
     *totals += results;
     results.result()
@@ -167,12 +166,10 @@ fn run_one(package: &str, model: &Test, options: &Options) -> bool {
     let most = MOST.max(TIMES * limit.unwrap_or_default());
     let Run { ending, time, text } = model.run(&options.env(), most);
     let verdict = match ending {
-        Ending::Passed if limit.is_some_and(|limit| time >= limit) => {
-            "ok (stopped at the time limit)"
-        }
+        Ending::Passed if limit.is_some_and(|it| time >= it) => "ok (stopped at the time limit)",
         Ending::Passed => "ok",
         Ending::Hung => "FAILED: it does not end",
-        _ => "FAILED",
+        Ending::Failed | Ending::Killed => "FAILED",
     };
     // The name of the test comes first in a line.
     let told = text.lines().filter_map(|line| line.split_once("runs: "));

@@ -48,9 +48,8 @@ pub(crate) fn run(totals: &mut Totals) -> Result<(), Failure> {
     fs::copy(root().join("Cargo.lock"), tree.root.join("Cargo.lock"))?;
     // Each for itself, as its user builds it: together the packages would share a set of features.
     for package in &packages {
-        Cargo::new(&format!("test -p {package}"))
-            .at(&tree)
-            .test(totals)?;
+        let test = Cargo::new(&format!("test -p {package}"));
+        test.at(&tree).test(totals)?;
     }
     Ok(())
 }
@@ -61,19 +60,17 @@ fn published() -> Result<Vec<String>, Failure> {
         let publish = manifest["package"].get("publish");
         publish.and_then(toml::Value::as_bool) != Some(false)
     };
-    let published = crates()?
-        .into_iter()
-        .filter(|(_, manifest)| is_published(manifest));
-    Ok(published.map(|(name, _)| name).collect())
+    let mut published = crates()?;
+    published.retain(|_, manifest| is_published(manifest));
+    Ok(published.into_keys().collect())
 }
 
 fn unpack(package: &Path, to: &Path) -> Result<(), Failure> {
     // A package's files all have the same date: cargo sees a change only if `tar` sets the present
     // time.
-    let status = Command::new("tar")
-        .arg("-xzmf")
-        .args([package, Path::new("-C"), to])
-        .status()?;
+    let mut tar = Command::new("tar");
+    tar.arg("-xzmf").args([package, Path::new("-C"), to]);
+    let status = tar.status()?;
     if !status.success() {
         return Err(format!("tar -xzmf {}: {status}", package.display()).into());
     }

@@ -132,9 +132,8 @@ mod tests {
     #[test]
     fn what_is_said_goes_to_the_scheduler_and_all_but_the_engines_are_chosen() {
         let options = |said: &str| {
-            let line = ["cargo xtask", "soak"]
-                .into_iter()
-                .chain(said.split_whitespace());
+            let line = ["cargo xtask", "soak"].into_iter();
+            let line = line.chain(said.split_whitespace());
             match crate::Options::try_parse_from(line).unwrap().task {
                 crate::Task::Soak(options) => options,
                 other => panic!("{other:?}"),

@@ -86,8 +86,9 @@ impl Committed {
     /// Takes the counts of a kind of machine in. Removes counts of other compilers, for they are of
     /// earlier code.
     pub(super) fn accept(&mut self, machine: Machine, counts: Counts) {
+        let rustc = &machine["rustc"];
         self.sets
-            .retain(|set| set.machine != machine && set.machine["rustc"] == machine["rustc"]);
+            .retain(|set| set.machine != machine && set.machine["rustc"] == *rustc);
         self.sets.push(Set { machine, counts });
     }
 

@@ -21,10 +21,8 @@ pub(super) fn listing(program: &Path) -> Result<Listing, String> {
         ));
     }
     let mut objdump = Command::new("objdump");
-    let output = objdump
-        .args(["-d", "--no-show-raw-insn"])
-        .arg(program)
-        .output();
+    objdump.args(["-d", "--no-show-raw-insn"]).arg(program);
+    let output = objdump.output();
     let output = output.map_err(|e| format!("can't start objdump: {e} (package binutils)"))?;
     match output.status.success() {
         true => Ok(parse(&String::from_utf8_lossy(&output.stdout))),

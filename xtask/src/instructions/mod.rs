@@ -83,6 +83,9 @@ pub(crate) fn gate() -> Result<Option<String>, Failure> {
     Ok(counted.unwrap_or_else(|why| Some(format!("not counted: {why}"))))
 }
 
+/// The functions that allocate.
+const ALLOCATORS: &str = "malloc calloc realloc posix_memalign aligned_alloc";
+
 /// An act that the program repeats, with few rounds and with many.
 #[derive(Debug, PartialEq, Eq)]
 struct Act {
@@ -114,26 +117,17 @@ impl Act {
             "instructions" => profile.instructions,
             "own" => profile.own.values().sum(),
             "allocations" => {
-                let allocators = [
-                    "malloc",
-                    "calloc",
-                    "realloc",
-                    "posix_memalign",
-                    "aligned_alloc",
-                ];
-                allocators
-                    .iter()
-                    .filter_map(|name| profile.calls.get(*name))
-                    .sum()
+                let calls = ALLOCATORS
+                    .split(' ')
+                    .filter_map(|name| profile.calls.get(name));
+                calls.sum()
             }
             column => {
-                let these = listing
-                    .into_iter()
-                    .flatten()
-                    .filter(|(_, it)| **it == column);
-                these
-                    .filter_map(|(address, _)| profile.own.get(address))
-                    .sum()
+                let all = listing.into_iter().flatten();
+                let these = all
+                    .filter(|(_, it)| **it == column)
+                    .map(|(address, _)| address);
+                these.filter_map(|address| profile.own.get(address)).sum()
             }
         };
         let mut cost = Cost::new();
@@ -155,9 +149,8 @@ fn count(options: &Options) -> Result<Result<Option<String>, String>, Failure> {
     let known = committed.of(&machine).cloned();
     if !options.accept && known.is_none() {
         let machine = committed::called(&machine);
-        return Ok(Err(format!(
-            "no counts of {machine} are committed; `--accept` adds them"
-        )));
+        let why = format!("no counts of {machine} are committed; `--accept` adds them");
+        return Ok(Err(why));
     }
     if let Err(error) = Command::new("valgrind").arg("--version").output() {
         return Ok(Err(format!("can't start valgrind: {error}")));
@@ -166,8 +159,7 @@ fn count(options: &Options) -> Result<Result<Option<String>, String>, Failure> {
     // The profile `bench` builds into the folder of `release`; callgrind has canonical names.
     let program = Tree::own()
         .target
-        .join("release")
-        .join(format!("{PACKAGE}{EXE_SUFFIX}"));
+        .join(format!("release/{PACKAGE}{EXE_SUFFIX}"));
     let program = program.canonicalize()?;
     let list = String::from_utf8(Command::new(&program).arg("--list").output()?.stdout)?;
     let acts: Option<Vec<_>> = list.lines().map(Act::parse).collect();
@@ -188,18 +180,13 @@ fn count(options: &Options) -> Result<Result<Option<String>, String>, Failure> {
     // Counts do not mind the company.
     let costs = at_a_time(cores(), acts.iter().collect(), |act: &Act| {
         let cost = act.count(&program, listing.as_ref().ok());
-        Ok((
-            act.name.clone(),
-            cost.map_err(|failure| failure.to_string())?,
-        ))
+        let cost = cost.map_err(|failure| failure.to_string())?;
+        Ok((act.name.clone(), cost))
     });
     let costs = costs.into_iter().collect::<Result<Counts, String>>()?;
     let mut worse = Vec::new();
-    println!(
-        "{:<16}{}  what",
-        "act",
-        COLUMNS.map(|column| format!(" {column:>12}")).concat()
-    );
+    let columns = COLUMNS.map(|column| format!(" {column:>12}")).concat();
+    println!("{:<16}{columns}  what", "act");
     for Act { name, what, .. } in &acts {
         let cost = &costs[name];
         println!("{}", line(name, Some(cost), what));

@@ -29,13 +29,10 @@ pub(super) fn profile(folder: &Path, program: &Path, args: &[&str]) -> Result<Pr
     valgrind.args(["--tool=callgrind", "--dump-instr=yes"]);
     valgrind.arg(format!("--callgrind-out-file={}", out.display()));
     // All fences are full fences, whether the kernel has `membarrier` or not.
-    valgrind
-        .arg(program)
-        .args(args)
-        .env("GANGER_MEMBARRIER", "off");
-    let output = valgrind
-        .output()
-        .map_err(|error| format!("can't start valgrind: {error}"))?;
+    valgrind.arg(program).args(args);
+    valgrind.env("GANGER_MEMBARRIER", "off");
+    let output = valgrind.output();
+    let output = output.map_err(|error| format!("can't start valgrind: {error}"))?;
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);
         let last = said.lines().last().unwrap_or_default();

@@ -101,10 +101,8 @@ pub(crate) fn changes(
     let bodies = bodies.collect::<Result<Vec<_>, String>>()?;
     let files = files.into_iter();
     let changes = files.map(|(path, (text, cuts))| Ok((path.to_owned(), cut(path, text, cuts)?)));
-    Ok((
-        changes.collect::<Result<_, String>>()?,
-        is_inside.then_some(bodies),
-    ))
+    let changes = changes.collect::<Result<_, String>>()?;
+    Ok((changes, is_inside.then_some(bodies)))
 }
 
 /// Returns the changed text; none if two cuts overlap. New text begins and ends with a line break,
@@ -132,10 +130,8 @@ pub(crate) fn merged(
     let mut bodies: BTreeMap<&str, BTreeMap<_, Vec<_>>> = BTreeMap::new();
     for (number, changed) in mutants {
         for Body { path, range, text } in *changed {
-            let function = bodies
-                .entry(path)
-                .or_default()
-                .entry((range.start, range.end));
+            let functions = bodies.entry(path).or_default();
+            let function = functions.entry((range.start, range.end));
             function.or_default().push((*number, text));
         }
     }
@@ -156,20 +152,15 @@ pub(crate) fn merged(
             let first = row(&text);
             text += &format!("_ => {}\n}} }}", &original[from..to]);
             // With any mutant added, the original may not compile.
-            let rows = first..row(&text) + 1;
-            lines.extend(
-                mutants
-                    .iter()
-                    .map(|it| (path.to_owned(), rows.clone(), it.0)),
-            );
+            for (number, _) in &mutants {
+                lines.push((path.to_owned(), first..row(&text) + 1, *number));
+            }
             end = to;
         }
         changes.insert(path.to_owned(), text + &original[end..]);
     }
-    let folders = changes.keys().filter_map(|path| path.split_once("/src/"));
-    let roots: BTreeSet<_> = folders
-        .map(|(folder, _)| format!("{folder}/src/lib.rs"))
-        .collect();
+    let root = |path: &String| Some(path.split_once("/src/")?.0.to_owned() + "/src/lib.rs");
+    let roots: BTreeSet<_> = changes.keys().filter_map(root).collect();
     for root in roots {
         let text = changes.remove(&root).map_or_else(|| read(&root), Ok)?;
         changes.insert(root, text.replace(FORBIDS, "") + CHOOSE);
@@ -189,10 +180,8 @@ pub(crate) fn blamed(stderr: &str, lines: &[Lines]) -> BTreeSet<usize> {
             && let Some((path, place)) = place.split_once(':')
             && let Some(row) = place.split(':').next().and_then(|row| row.parse().ok())
         {
-            let here = lines
-                .iter()
-                .filter(|(file, rows, _)| file == path && rows.contains(&row));
-            blamed.extend(here.map(|it| it.2));
+            let is_here = |it: &&Lines| it.0 == path && it.1.contains(&row);
+            blamed.extend(lines.iter().filter(is_here).map(|it| it.2));
         }
     }
     blamed
@@ -221,11 +210,8 @@ mod tests {
         assert_eq!(changed[A], "fn f() { \n3\n } fn g() { 2 }");
         let error = changes_of("@ f: 1 ~>\n      & { 1 ~>").unwrap_err();
         assert_eq!(error, format!("two of its edits overlap in {A}"));
-        assert!(
-            changes_of("@ i ~>")
-                .unwrap_err()
-                .starts_with("`i` has 0 such places")
-        );
+        let error = changes_of("@ i ~>").unwrap_err();
+        assert!(error.starts_with("`i` has 0 such places"));
     }
 
     #[test]
@@ -240,18 +226,10 @@ mod tests {
                         crate::__mutant::number() {\n7 => { \n5\n }\n_ => { 2 }\n} }";
         assert_eq!(changes[A], expected);
         assert_eq!(changes["crates/x/src/lib.rs"], format!("mod a;{CHOOSE}"));
-        let rows: Vec<_> = lines
-            .iter()
-            .map(|(_, rows, number)| (rows.clone(), *number))
-            .collect();
-        let expected = [
-            (2..5, 0),
-            (5..8, 7),
-            (8..10, 0),
-            (8..10, 7),
-            (10..13, 7),
-            (13..15, 7),
-        ];
+        let rows = lines.iter().map(|it| (it.1.clone(), it.2));
+        let rows: Vec<_> = rows.collect();
+        let [one, two] = [(2..5, 0), (5..8, 7)];
+        let expected = [one, two, (8..10, 0), (8..10, 7), (10..13, 7), (13..15, 7)];
         assert_eq!(rows, expected);
         let stderr = format!("warning: a\n --> {A}:3:1\nerror: b\n --> {A}:6:1\n");
         assert_eq!(blamed(&stderr, &lines), BTreeSet::from([7]));

@@ -115,9 +115,8 @@ fn edit(text: &str, first: Option<&Place>) -> Result<Edit, &'static str> {
         (None, Some(first)) => (first.clone(), left.trim()),
         (None, None) => return Err("it needs `@` and the item that it changes"),
     };
-    let numbered = find
-        .rsplit_once(" #")
-        .and_then(|(find, nth)| Some((find, nth.parse().ok()?)));
+    let parts = find.rsplit_once(" #");
+    let numbered = parts.and_then(|(find, nth)| Some((find, nth.parse().ok()?)));
     let (find, nth) = numbered.map_or((find, None), |(find, nth)| (find, Some(nth)));
     let is_same = match sign {
         REPLACE => !find.is_empty() && texts(new) == texts(find),

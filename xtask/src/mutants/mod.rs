@@ -71,11 +71,8 @@ struct Prepared {
 /// Runs the mutants of each crate, even if a mutant survives.
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let mut crates = prepare(&chosen(&options.crates, packages()?, "mutants")?)?;
-    let names = crates
-        .iter()
-        .flat_map(|it| &it.1)
-        .map(|it| it.mutant.name.clone());
-    let names: BTreeSet<_> = names.collect();
+    let names = crates.iter().flat_map(|it| &it.1);
+    let names: BTreeSet<_> = names.map(|it| it.mutant.name.clone()).collect();
     if let Some(name) = options.only.iter().find(|name| !names.contains(*name)) {
         return Err(format!("no mutant is called {name}; {LISTS} has them").into());
     }

@@ -117,14 +117,10 @@ impl Sources {
             }
         }
         for &(number, start, _) in spots.iter().take(SHOWN) {
-            let File {
-                path,
-                text: code,
-                tokens,
-                ..
-            } = of_crate[number];
-            let line = 1 + code[..tokens[start].start].matches('\n').count();
-            text += &format!("\n      {path}:{line}");
+            let file = of_crate[number];
+            let before = &file.text[..file.tokens[start].start];
+            let line = 1 + before.matches('\n').count();
+            text += &format!("\n      {}:{line}", file.path);
         }
         Err(text)
     }

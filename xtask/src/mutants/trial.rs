@@ -118,9 +118,8 @@ pub(crate) fn build(
 fn means(killer: &str, called: &str) -> bool {
     let (name, how) = killer.split_at(killer.find(" (").unwrap_or(killer.len()));
     let is_of_file = || {
-        let rest = called
-            .strip_prefix(name)
-            .and_then(|rest| rest.strip_prefix("::"));
+        let rest = called.strip_prefix(name);
+        let rest = rest.and_then(|rest| rest.strip_prefix("::"));
         let called_how = called.find(" (").map_or("", |at| &called[at..]);
         !name.contains("::") && rest.is_some() && how == called_how
     };
@@ -151,10 +150,7 @@ impl Trial {
         if let Some((called, run)) = runs.iter().find(|it| it.1.ending != Ending::Passed) {
             return Err(format!("the original fails {called}:\n{}", run.text).into());
         }
-        let times = runs
-            .into_iter()
-            .map(|(called, run)| (called, run.time))
-            .collect();
+        let times = runs.into_iter().map(|it| (it.0, it.1.time)).collect();
         Ok(Self { built, times })
     }
 

@@ -104,11 +104,7 @@ impl Reader<'_> {
                 item(next, None, self.until(at, "{"))
             }
             "const" | "static" if !matches!(next, "fn" | "unsafe" | "async" | "extern") => {
-                let name = if next == "mut" {
-                    self.text(at + 2)
-                } else {
-                    next
-                };
+                let name = self.text(at + if next == "mut" { 2 } else { 1 });
                 item(name, None, self.until(at, ";"))
             }
             "type" if is_named => item(next, None, self.until(at, ";")),
@@ -216,10 +212,8 @@ mod tests {
         let expected = "use LEAST OWN Queue impl_Queue Queue::SIZE Queue::push ?Queue::shown{} \
                         impl_From_for_Queue Queue::from{} impl_Run_for_F F::run Run Run::Out \
                         Run::run inner inner::free{} many ?tests last{}";
-        let shown: Vec<_> = shown
-            .map(|name| name.replace(' ', "_"))
-            .filter(|it| !it.is_empty())
-            .collect();
+        let shown = shown.map(|name| name.replace(' ', "_"));
+        let shown: Vec<_> = shown.filter(|it| !it.is_empty()).collect();
         assert_eq!(shown.join(" "), expected);
     }
 

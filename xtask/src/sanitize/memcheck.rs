@@ -20,10 +20,11 @@ pub(super) fn run() -> Result<Option<String>, Failure> {
     }
     let example = "-p ganger-examples --bin wordfreq --features wordfreq";
     Cargo::new("build --release").args(example).run()?;
-    let output = Command::new("valgrind")
-        .args(["--leak-check=full", "--errors-for-leak-kinds=definite"])
-        .arg(format!("--error-exitcode={FOUND}"))
-        .arg(Tree::own().target.join("release/wordfreq"))
+    let mut valgrind = Command::new("valgrind");
+    valgrind.args(["--leak-check=full", "--errors-for-leak-kinds=definite"]);
+    valgrind.arg(format!("--error-exitcode={FOUND}"));
+    valgrind.arg(Tree::own().target.join("release/wordfreq"));
+    let output = valgrind
         .args(["--json", "--top", "5"])
         .arg(root().join("docs"))
         .output()?;

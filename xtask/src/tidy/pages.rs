@@ -113,9 +113,7 @@ fn links(text: &str) -> Vec<(usize, &str)> {
     for (number, line) in prose(text) {
         for (at, _) in line.match_indices("](") {
             let is_in_code = line[..at].matches('`').count() % 2 == 1;
-            let target = line[at + 2..]
-                .split_once(')')
-                .map_or("", |(target, _)| target);
+            let target = line[at + 2..].split_once(')').map_or("", |it| it.0);
             if !is_in_code && !target.is_empty() {
                 links.push((number, target));
             }

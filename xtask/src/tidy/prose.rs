@@ -34,19 +34,11 @@ pub(super) fn check(sources: &[Source], findings: &mut Findings) {
     for (folder, sentences) in crates {
         let words = sentences.iter().map(|it| it.split(' ').count()).sum();
         let vague = sentences.iter().map(|it| vague_words(it)).sum();
-        let pronouns = sentences
-            .iter()
-            .filter(|it| begins_with_pronoun(it))
-            .count();
-        for (part, whole, most, what) in [
-            (vague, words, MOST_VAGUE, "words are vague"),
-            (
-                pronouns,
-                sentences.len(),
-                MOST_PRONOUNS,
-                "sentences begin with a pronoun",
-            ),
-        ] {
+        let pronouns = sentences.iter().filter(|it| begins_with_pronoun(it));
+        let pronouns = pronouns.count();
+        let vague = (vague, words, MOST_VAGUE, "words are vague");
+        let what = "sentences begin with a pronoun";
+        for (part, whole, most, what) in [vague, (pronouns, sentences.len(), MOST_PRONOUNS, what)] {
             let share = (1_000_usize * part).div_ceil(usize::max(whole, 1));
             if share > most {
                 let what = format!("{share} of 1,000 {what}; at most {most}: name the roles");
@@ -89,24 +81,20 @@ fn sentences(source: &Source) -> Vec<String> {
 
 /// Splits a block after each full stop that a capital, a mark or a code word follows.
 fn split(block: &str) -> Vec<String> {
-    let mut sentences: Vec<Vec<&str>> = vec![Vec::new()];
+    let (mut sentences, mut sentence) = (Vec::new(), Vec::new());
     let mut words = block.split_whitespace().peekable();
     while let Some(word) = words.next() {
-        sentences
-            .last_mut()
-            .expect("the present sentence is there")
-            .push(word);
+        sentence.push(word);
         let is_begin =
             |next: &&str| next.starts_with(|c: char| c.is_ascii_uppercase() || "*`[".contains(c));
-        if word.ends_with(['.', '!', '?']) && words.peek().is_some_and(is_begin) {
-            sentences.push(Vec::new());
+        if word.ends_with(['.', '!', '?']) && words.peek().is_none_or(is_begin) {
+            sentences.push(std::mem::take(&mut sentence));
         }
     }
+    sentences.push(sentence);
     sentences.retain(|sentence| sentence.len() >= LEAST_WORDS);
-    sentences
-        .iter()
-        .map(|sentence| sentence.join(" "))
-        .collect()
+    let sentences = sentences.iter().map(|sentence| sentence.join(" "));
+    sentences.collect()
 }
 
 fn vague_words(sentence: &str) -> usize {
@@ -132,11 +120,9 @@ mod tests {
                     /// ```\n/// let it = that(of, one, more);\n/// ```\n\
                     // Two words.\n";
         let found = sentences(&Source::parse("crates/mpsc/src/a.rs", text)).join("|");
-        let list = "- An item of a list ends here|- and the next one begins here";
-        assert_eq!(
-            found,
-            format!("The sender takes room.|It is refused without it.|{list}")
-        );
+        let lines = "The sender takes room.|It is refused without it.|\
+                     - An item of a list ends here|- and the next one begins here";
+        assert_eq!(found, lines);
     }
 
     #[test]
