@@ -10,7 +10,7 @@ pub(super) const LAST: u64 = u64::MAX;
 
 /// The thread's behaviour after its send, until it hears the bell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sender {
+pub(super) enum Sender {
     /// It parks.
     Parks,
     /// It computes.
@@ -19,7 +19,7 @@ pub enum Sender {
 
 /// Struck by a process, heard by the thread that made it.
 #[derive(Debug)]
-pub struct Bell {
+pub(super) struct Bell {
     epoch: Instant,
     owner: Thread,
     /// When it was struck last, in nanoseconds since the epoch. The process writes it.
@@ -31,7 +31,7 @@ pub struct Bell {
 impl Bell {
     /// A bell of the calling thread. Never freed.
     #[must_use]
-    pub fn new() -> &'static Self {
+    pub(super) fn new() -> &'static Self {
         Box::leak(Box::new(Self {
             epoch: Instant::now(),
             owner: thread::current(),
@@ -43,7 +43,7 @@ impl Bell {
     /// Strikes the bell, after the process was sent this number. Returns whether the process should
     /// end.
     #[must_use]
-    pub fn strike(&self, number: u64) -> bool {
+    pub(super) fn strike(&self, number: u64) -> bool {
         let at = nanos(self.epoch.elapsed());
         // Ordering: Relaxed: the store to `number` publishes it.
         self.at.store(at, Ordering::Relaxed);
@@ -55,7 +55,7 @@ impl Bell {
 
     /// Returns the time from before `send` until the process that it wakes has read its clock.
     /// `number` differs from the last time's. For the thread that made the bell.
-    pub fn hear(&self, number: u64, sender: Sender, send: impl FnOnce(u64)) -> Duration {
+    pub(super) fn hear(&self, number: u64, sender: Sender, send: impl FnOnce(u64)) -> Duration {
         let sent = nanos(self.epoch.elapsed());
         send(number);
         // Ordering: Acquire pairs with the Release in `strike`.

@@ -13,7 +13,7 @@ const UNIT_NANOS: u64 = 10;
 
 /// When each of many processes has run for each tick.
 #[derive(Debug)]
-pub struct Board {
+pub(super) struct Board {
     start: OnceLock<Instant>,
     /// When each tick is due, in nanoseconds from the start.
     due: Vec<AtomicU64>,
@@ -25,7 +25,7 @@ pub struct Board {
 impl Board {
     /// Creates a board that has not been started.
     #[must_use]
-    pub fn new(processes: usize, ticks: usize) -> Self {
+    pub(super) fn new(processes: usize, ticks: usize) -> Self {
         let cells: Vec<_> = (0..processes * ticks).map(|_| AtomicU32::new(0)).collect();
         let due = (1..=ticks as u64).map(|period| AtomicU64::new(period * nanos(PERIOD)));
         Self {
@@ -36,14 +36,8 @@ impl Board {
         }
     }
 
-    /// Returns the number of processes.
-    #[must_use]
-    pub fn processes(&self) -> usize {
-        self.processes
-    }
-
     /// Starts the ticks: a tick is due each period, the first after a period.
-    pub fn start(&self) {
+    pub(super) fn start(&self) {
         self.start.get_or_init(Instant::now);
     }
 
@@ -51,7 +45,7 @@ impl Board {
     ///
     /// # Panics
     /// When the board has not been started, or has no such tick.
-    pub fn send(&self, tick: u64) {
+    pub(super) fn send(&self, tick: u64) {
         let now = nanos(self.begin().elapsed());
         // Ordering: Relaxed: the message publishes it.
         self.cell_of(tick).store(now, Ordering::Relaxed);
@@ -62,7 +56,7 @@ impl Board {
     /// # Panics
     /// When the board has not been started, or has no such tick.
     #[must_use]
-    pub fn due(&self, tick: u64) -> Instant {
+    pub(super) fn due(&self, tick: u64) -> Instant {
         // Ordering: Relaxed: the caller has heard of the tick, or nothing has changed it.
         let due = self.cell_of(tick).load(Ordering::Relaxed);
         self.begin() + Duration::from_nanos(due)
@@ -78,7 +72,7 @@ impl Board {
 
     /// Whether every process has run for every tick.
     #[must_use]
-    pub fn is_full(&self) -> bool {
+    pub(super) fn is_full(&self) -> bool {
         // Ordering: Relaxed: a number by itself, read when it is there.
         let noted = self.cells.iter().map(|cell| cell.load(Ordering::Relaxed));
         noted.min() != Some(0)
@@ -89,7 +83,7 @@ impl Board {
     /// # Panics
     /// When the process has run for this tick before.
     #[must_use]
-    pub fn arrive(&self, process: usize, tick: u64) -> bool {
+    pub(super) fn arrive(&self, process: usize, tick: u64) -> bool {
         if tick == LAST {
             return true;
         }
@@ -103,7 +97,7 @@ impl Board {
 
     /// Returns the lateness of each process at each tick. A tick that has not run yet counts as
     /// late until this moment.
-    pub fn lateness(&self) -> impl Iterator<Item = Duration> + '_ {
+    pub(super) fn lateness(&self) -> impl Iterator<Item = Duration> + '_ {
         let now = Instant::now();
         let row = move |(tick, row): (usize, &'_ [AtomicU32])| {
             let so_far = units(now - self.due(tick as u64));

@@ -1,13 +1,15 @@
 //! A peer's code for each workload; `measure` decides the repetitions, times them, and checks the
 //! result.
 
-use super::bell::Bell;
-use super::board::Board;
+use super::acts::{Blocker, Consumer, Half, Hit, Listener, Member, Producer};
+use super::acts::{Racer, Stepper, Turn, Waiter};
+use super::gate::Gate;
 use super::job::Error;
+use super::load::{Act, Load};
 use super::timed::{Due, Naps};
 use super::turns::{Race, Stuck};
 use std::fmt::Display;
-use std::sync::Arc;
+use std::marker::PhantomData;
 use std::time::Duration;
 
 /// A time from the first act until the gate has opened.
@@ -16,24 +18,39 @@ pub(super) type Timed = Result<Duration, Error>;
 /// Sends a number to its processes.
 pub(super) type Deliver = Box<dyn FnMut(u64) + Send>;
 
-/// What a process does with a number; whether that was the last.
-pub(super) type Heard = Box<dyn Fn(u64) -> bool + Send + Sync>;
+/// Sends a message to an actor of a ring.
+pub(super) type Throw<M> = Box<dyn Fn(M) -> Result<(), Error>>;
+
+/// Processes that wait for a message which ends them.
+pub(super) struct Crowd {
+    processes: u64,
+    wake: Box<dyn FnMut() -> Result<(), Error>>,
+}
+
+impl Crowd {
+    /// Creates a crowd, each of which `wake` sends a message to.
+    pub(super) fn new<R: 'static>(
+        all: Vec<R>,
+        wake: impl Fn(&R) -> Result<(), Error> + 'static,
+    ) -> Self {
+        Self {
+            processes: all.len() as u64,
+            wake: Box::new(move || all.iter().try_for_each(&wake)),
+        }
+    }
+}
 
 /// Returns the error of a failed run, with this reason.
 pub(super) fn failed(error: impl Display) -> Error {
     Error::Failed(error.to_string())
 }
 
-fn untyped() -> Error {
-    Error::Missing("it is not measured with an enum of 40 bytes as the message".to_owned())
+fn missing<T>(why: &str) -> Result<T, Error> {
+    Err(Error::Missing(why.to_owned()))
 }
 
-fn unmeasured() -> Error {
-    Error::Missing("it is not measured with async functions".to_owned())
-}
-
-fn timeless() -> Error {
-    Error::Missing("its timers are tokio's".to_owned())
+fn none_of_the_kind<T>() -> Result<T, Error> {
+    missing("it is not measured: it has nothing of the kind, or by another peer's means")
 }
 
 /// A peer, set up, with its workers running. Calls come from a single thread, which is no worker,
@@ -42,111 +59,194 @@ fn timeless() -> Error {
 /// Processes hit the peer's gate. If a hit "brings" a number, the sum is checked; a process that
 /// sees something wrong panics, which ends the program.
 ///
+/// A peer has its own way to start actors and to send to them; the workloads are made of these. A
+/// workload that a peer's users write in another way is the peer's own.
+///
 /// All fail when the peer refuses something, gets stuck, or has nothing of the kind.
 #[expect(
     clippy::missing_errors_doc,
     reason = "the same for all, and said above"
 )]
-pub trait Contestant {
-    /// Processes that wait for a message which ends them.
-    type Crowd;
+pub(super) trait Contestant: Sized + 'static {
+    /// The address of an actor.
+    type Ref<A: Act>: Clone + Send + 'static;
+
+    /// What its actors hit.
+    fn gate(&self) -> &'static Gate;
+
+    /// How many threads run processes.
+    fn workers(&self) -> usize;
+
+    /// Starts actors from this thread, made of their numbers, and hands their addresses out.
+    fn start_each<A: Act>(
+        &self,
+        _actors: u64,
+        _make: impl Fn(u64) -> A,
+        _started: impl FnMut(Self::Ref<A>),
+    ) -> Result<(), Error> {
+        none_of_the_kind()
+    }
+
+    /// Starts actors, each of which has the address of the next; the last has the first one's.
+    fn ring<A: Act>(
+        &self,
+        _members: u64,
+        _make: impl Fn() -> A,
+    ) -> Result<Vec<Throw<A::Load>>, Error> {
+        none_of_the_kind()
+    }
+
+    /// Sends without waiting.
+    fn send<A: Act>(_to: &Self::Ref<A>, _load: A::Load) -> Result<(), Error> {
+        none_of_the_kind()
+    }
+
+    /// Starts actors that take turns.
+    fn start_turns<T: Turn>(&self, _actors: u64, _make: impl Fn() -> T) -> Result<(), Error> {
+        none_of_the_kind()
+    }
+
+    /// Starts the [`Node`](super::acts::Node) above all others.
+    fn start_tree(&self, _levels: u32) -> Result<(), Error> {
+        none_of_the_kind()
+    }
+
+    /// Starts actors, and returns their addresses.
+    fn start_all<A: Act>(
+        &self,
+        actors: u64,
+        make: impl Fn(u64) -> A,
+    ) -> Result<Vec<Self::Ref<A>>, Error> {
+        let mut all = Vec::with_capacity(usize::try_from(actors).map_err(failed)?);
+        self.start_each(actors, make, |actor| all.push(actor))?;
+        Ok(all)
+    }
 
     /// W1: starts `processes` processes from here. Each runs once, hits the gate, and ends.
-    fn spawn(&self, processes: u64) -> Timed;
+    fn spawn(&self, processes: u64) -> Timed {
+        let gate = self.gate();
+        gate.time(processes, || {
+            self.start_each(processes, |_| Hit(gate), drop)
+        })
+    }
 
     /// W2: ten children a process, down to `levels` levels below the first. Leaves, numbered from
     /// 0, send their number to their parent, parents the sum; the first brings it to the gate.
     fn skynet(&self, levels: u32) -> Timed {
-        let _ = levels;
-        Err(unmeasured())
+        self.gate().time(1, || self.start_tree(levels))
     }
 
     /// W3: `processes` processes continue `each` times, and hit the gate.
-    fn yields(&self, processes: u64, each: u64) -> Timed;
+    fn yields(&self, processes: u64, each: u64) -> Timed {
+        let gate = self.gate();
+        gate.time(processes, || {
+            self.start_turns(processes, || Stepper { left: each, gate })
+        })
+    }
 
     /// W4: `pairs` pairs, set up, count a number down in turns by handle: `round_trips` round trips
     /// each. Both halves hit the gate.
-    fn ping_pong(&self, pairs: u64, round_trips: u64) -> Timed;
+    fn ping_pong<M: Load>(&self, pairs: u64, round_trips: u64) -> Timed {
+        let gate = self.gate();
+        let pairs = (0..pairs).map(|_| self.ring(2, || Half::<M>(gate, PhantomData)));
+        let pairs: Vec<_> = pairs.collect::<Result<_, _>>()?;
+        gate.time(2 * pairs.len() as u64, || {
+            // The first message, and the last, which is a zero, are half a round trip each.
+            let mut whites = pairs.iter().map(|pair| &pair[0]);
+            whites.try_for_each(|white| white(M::new(2 * round_trips)))
+        })
+    }
 
     /// W4 by PID.
-    fn ping_pong_by_pid(&self, pairs: u64, round_trips: u64) -> Timed {
-        let _ = (pairs, round_trips);
-        let why = "it sends by handle: processes have no PIDs to send to";
-        Err(Error::Missing(why.to_owned()))
+    fn ping_pong_by_pid(&self, _pairs: u64, _round_trips: u64) -> Timed {
+        missing("it sends by handle: processes have no PIDs to send to")
     }
 
     /// W5: a ring of `members`, set up. Each of the tokens, which start evenly spread, goes `hops`
     /// hops; then it hits the gate.
-    fn ring(&self, members: u64, tokens: u64, hops: u64) -> Timed;
+    fn tokens<M: Load>(&self, members: u64, tokens: u64, hops: u64) -> Timed {
+        let gate = self.gate();
+        let ring = self.ring(members, || Member::<M>(gate, PhantomData))?;
+        let apart = (ring.len() / usize::try_from(tokens).map_err(failed)?).max(1);
+        let starts = || ring.iter().step_by(apart);
+        let time = gate.time(starts().count() as u64, || {
+            starts().try_for_each(|member| member(M::new(hops)))
+        })?;
+        gate.time(members, || {
+            ring.iter().try_for_each(|member| member(M::last()))
+        })?;
+        Ok(time)
+    }
 
     /// W6: `producers` producers, whose start the clock sees, send the numbers below `messages`
     /// each, without a pause, to a consumer that is set up. The consumer brings the sum to the
     /// gate.
-    fn fan_in(&self, producers: u64, messages: u64) -> Timed;
+    fn fan_in<M: Load>(&self, producers: u64, messages: u64) -> Timed {
+        let gate = self.gate();
+        let consumer = |_| Consumer::<M>::new(producers * messages, gate);
+        let to = self.start_all(1, consumer)?;
+        gate.time(1, || {
+            let producer = |_| Producer {
+                messages,
+                to: to.clone(),
+                send: send_to::<Self, Consumer<M>>,
+            };
+            self.start_each(producers, producer, drop)
+        })
+    }
 
     /// W6 with a single call for all messages of a producer.
-    fn fan_in_all(&self, producers: u64, messages: u64) -> Timed {
-        let _ = (producers, messages);
-        let why = "it has no call that sends many messages";
-        Err(Error::Missing(why.to_owned()))
+    fn fan_in_all(&self, _producers: u64, _messages: u64) -> Timed {
+        missing("it has no call that sends many messages")
     }
 
     /// Q2: `threads` threads, whose start the clock sees, send the numbers below `messages` each to
     /// a consumer that is set up, and wait while its mailbox has `limit` messages. The consumer
     /// brings the sum to the gate.
-    fn send_blocking(&self, threads: u64, messages: u64, limit: Option<usize>) -> Timed {
-        let _ = (threads, messages, limit);
-        let why = "only Ganger runs it, beside itself without a limit";
-        Err(Error::Missing(why.to_owned()))
+    fn send_blocking(&self, _threads: u64, _messages: u64, _limit: Option<usize>) -> Timed {
+        missing("only Ganger runs it, beside itself without a limit")
     }
 
     /// W7: a sender, whose start the clock sees, sends each of the numbers below `messages` to all
     /// receivers, which are set up. Each brings its sum to the gate.
-    fn fan_out(&self, receivers: u64, messages: u64) -> Timed {
-        let _ = (receivers, messages);
-        Err(unmeasured())
-    }
-
-    /// W4t: as [`ping_pong`](Self::ping_pong), with an enum of 40 bytes as the message.
-    fn typed_ping_pong(&self, pairs: u64, round_trips: u64) -> Timed {
-        let _ = (pairs, round_trips);
-        Err(untyped())
-    }
-
-    /// W5bt: as [`ring`](Self::ring), with an enum of 40 bytes as the message.
-    fn typed_ring(&self, members: u64, tokens: u64, hops: u64) -> Timed {
-        let _ = (members, tokens, hops);
-        Err(untyped())
-    }
-
-    /// W6t: as [`fan_in`](Self::fan_in), with an enum of 40 bytes as the message.
-    fn typed_fan_in(&self, producers: u64, messages: u64) -> Timed {
-        let _ = (producers, messages);
-        Err(untyped())
-    }
-
-    /// W7t: as [`fan_out`](Self::fan_out), with an enum of 40 bytes as the message.
-    fn typed_fan_out(&self, receivers: u64, messages: u64) -> Timed {
-        let _ = (receivers, messages);
-        Err(untyped())
+    fn fan_out<M: Load>(&self, receivers: u64, messages: u64) -> Timed {
+        let gate = self.gate();
+        let to = self.start_all(receivers, |_| Consumer::<M>::new(messages, gate))?;
+        gate.time(receivers, || {
+            let producer = |_| Producer {
+                messages,
+                to: to.clone(),
+                send: send_to::<Self, Consumer<M>>,
+            };
+            self.start_each(1, producer, drop)
+        })
     }
 
     /// W8, W11: starts `processes` processes from here. Each hits the gate, and waits.
-    fn crowd(&self, processes: u64) -> Result<(Duration, Self::Crowd), Error>;
+    fn crowd(&self, processes: u64) -> Result<(Duration, Crowd), Error> {
+        let gate = self.gate();
+        let mut crowd = Vec::with_capacity(usize::try_from(processes).map_err(failed)?);
+        let time = gate.time(processes, || {
+            self.start_each(processes, |_| Waiter(gate), |waiter| crowd.push(waiter))
+        })?;
+        Ok((time, Crowd::new(crowd, |waiter| Self::send(waiter, 0))))
+    }
 
     /// W8: sends each of them a message, from here, upon which it hits the gate and ends.
-    fn wake(&self, crowd: Self::Crowd) -> Timed;
+    fn wake(&self, mut crowd: Crowd) -> Timed {
+        self.gate().time(crowd.processes, || (crowd.wake)())
+    }
 
     /// W9: a process yields `commands` commands in sequence to a handler that completes each at
     /// once with its number: `commands` down to 1. The process brings the sum to the gate.
-    fn command_inline(&self, commands: u64) -> Timed {
-        let _ = commands;
-        let why = "it has no commands with handlers: requests go to another process, as in W9ask";
-        Err(Error::Missing(why.to_owned()))
+    fn command_inline(&self, _commands: u64) -> Timed {
+        missing("it has no commands with handlers: requests go to another process, as in W9ask")
     }
 
     /// W9: the same, where another process, set up, answers.
-    fn command_asked(&self, commands: u64) -> Timed;
+    fn command_asked(&self, _commands: u64) -> Timed {
+        none_of_the_kind()
+    }
 
     /// S1: a process asks another process, set up, for the numbers from `calls` down to 1, each
     /// after the answer to the number before. It brings the sum to the gate.
@@ -155,50 +255,38 @@ pub trait Contestant {
     }
 
     /// S1out: the same, where this thread asks, and waits.
-    fn call_from_outside(&self, calls: u64) -> Timed {
-        let _ = calls;
-        let why = "it is not measured with calls of threads outside";
-        Err(Error::Missing(why.to_owned()))
+    fn call_from_outside(&self, _calls: u64) -> Timed {
+        none_of_the_kind()
     }
 
     /// S2: a process, whose start the clock sees, starts `processes` others, which end at once. It
     /// brings the number of notices of their ends to the gate.
-    fn spawn_monitored(&self, processes: u64) -> Timed {
-        let _ = processes;
-        let why = "no process is told of the ends of those that it starts";
-        Err(Error::Missing(why.to_owned()))
+    fn spawn_monitored(&self, _processes: u64) -> Timed {
+        none_of_the_kind()
     }
 
     /// S3: a process fails in its first step, and another is started in its place, `restarts`
     /// times. The last process does not fail, and brings the number of restarts to the gate.
-    fn restart(&self, restarts: u64) -> Timed {
-        let _ = restarts;
-        let why = "it is not measured with processes that are started again";
-        Err(Error::Missing(why.to_owned()))
+    fn restart(&self, _restarts: u64) -> Timed {
+        none_of_the_kind()
     }
 
     /// S3in: the same, but the next process has the identity and the mailbox of the process before.
-    fn restart_in_place(&self, restarts: u64) -> Timed {
-        let _ = restarts;
-        let why = "a process that has failed is gone";
-        Err(Error::Missing(why.to_owned()))
+    fn restart_in_place(&self, _restarts: u64) -> Timed {
+        none_of_the_kind()
     }
 
     /// S5: `callers` callers, whose start the clock sees, have jobs done with the numbers from
     /// `jobs` down to 1, each after the answer to the job before. At most `jobs::POOL` jobs are
     /// done at a time. The answer is the number. A caller brings the sum to the gate.
-    fn pool(&self, callers: u64, jobs: u64, length: Duration) -> Timed {
-        let _ = (callers, jobs, length);
-        let why = "it is not measured with jobs";
-        Err(Error::Missing(why.to_owned()))
+    fn pool(&self, _callers: u64, _jobs: u64, _length: Duration) -> Timed {
+        none_of_the_kind()
     }
 
     /// S4: as [`fan_out`](Self::fan_out), but the receivers are members of a group, and each number
     /// takes a single call.
-    fn broadcast(&self, members: u64, messages: u64) -> Timed {
-        let _ = (members, messages);
-        let why = "it has no groups that are sent to by one call";
-        Err(Error::Missing(why.to_owned()))
+    fn broadcast(&self, _members: u64, _messages: u64) -> Timed {
+        none_of_the_kind()
     }
 
     /// S4each: as [`broadcast`](Self::broadcast), where each member has a mailbox of its own.
@@ -206,63 +294,85 @@ pub trait Contestant {
         self.broadcast(members, messages)
     }
 
-    /// W10: a process that strikes the bell with each received number, and ends when the bell says
-    /// that the number was the last.
-    fn sleeper(&self, bell: &'static Bell) -> Result<Deliver, Error> {
-        let _ = bell;
-        Err(unmeasured())
+    /// W10, W12, W13b to W13d: starts processes that call their function with each received number.
+    /// When the answer is `true`, they hit the gate and end. The result sends a number to all of
+    /// them, from any thread.
+    fn listen<F>(&self, processes: u64, heard: impl Fn(u64) -> F) -> Result<Deliver, Error>
+    where
+        F: Fn(u64) -> bool + Unpin + Send + 'static,
+    {
+        let gate = self.gate();
+        let listener = |number| Listener {
+            heard: heard(number),
+            gate,
+        };
+        let all = self.start_all(processes, listener)?;
+        Ok(Box::new(move |number| {
+            let sent = all.iter().try_for_each(|to| Self::send(to, number));
+            sent.expect("the processes are there");
+        }))
     }
-
-    /// W12, W13b, W13c: as many processes as the board has rows, which note each received tick
-    /// there. At the tick `LAST` they hit the gate and end. The result sends a tick to all of them,
-    /// from any thread.
-    fn due(&self, board: &Arc<Board>) -> Result<Deliver, Error> {
-        let _ = board;
-        Err(unmeasured())
-    }
-
-    /// W13d: a process that calls `heard` with each received number, hits the gate and ends when
-    /// the answer is `true`. The result sends it a number, from any thread.
-    fn herald(&self, heard: Heard) -> Result<Deliver, Error> {
-        drop(heard);
-        Err(unmeasured())
-    }
-
-    /// W12: how many threads run processes.
-    fn workers(&self) -> usize;
 
     /// W12, W13b, W13c: starts `processes` processes that block and continue until `stuck` is over;
     /// then they hit the gate and end.
     fn block(&self, stuck: &'static Stuck, processes: u64) -> Result<(), Error> {
-        let _ = (stuck, processes);
-        Err(unmeasured())
+        let gate = self.gate();
+        self.start_turns(processes, || Blocker { stuck, gate })
     }
 
     /// W13: starts `processes` processes that run a lap and continue until the race is over; then
     /// they hand in their number of laps, hit the gate and end.
     fn race(&self, race: &'static Race, processes: u64) -> Result<(), Error> {
-        let _ = (race, processes);
-        Err(unmeasured())
+        let (laps, gate) = (0, self.gate());
+        self.start_turns(processes, || Racer { laps, race, gate })
     }
 
     /// W14: a process sets a timer for `churn_time` of its number and cancels it, so often; with
     /// `has_step` it continues before it cancels. Then it hits the gate.
-    fn timer_churn(&self, rounds: u64, has_step: bool) -> Timed {
-        let _ = (rounds, has_step);
-        Err(timeless())
+    fn timer_churn(&self, _rounds: u64, _has_step: bool) -> Timed {
+        none_of_the_kind()
     }
 
     /// W14, W15, W17: as [`crowd`](Self::crowd), but each sets a timer before it waits, which hits
     /// the gate and ends it as a message does.
-    fn timed_crowd(&self, processes: u64, due: Due) -> Result<(Duration, Self::Crowd), Error> {
-        let _ = (processes, due);
-        Err(timeless())
+    fn timed_crowd(&self, _processes: u64, _due: Due) -> Result<(Duration, Crowd), Error> {
+        none_of_the_kind()
     }
 
     /// W16: starts `processes` processes that sleep again and again for the times of `naps`, until
     /// `naps` is over; then they hit the gate and end.
-    fn nap(&self, naps: &'static Naps, processes: u64) -> Result<(), Error> {
-        let _ = (naps, processes);
-        Err(timeless())
+    fn nap(&self, _naps: &'static Naps, _processes: u64) -> Result<(), Error> {
+        none_of_the_kind()
     }
 }
+
+/// Sends a number. For actors that have not ended.
+#[inline]
+fn send_to<P: Contestant, A: Act>(to: &P::Ref<A>, number: u64) {
+    let sent = P::send(to, A::Load::new(number));
+    sent.expect("the receiver is there");
+}
+
+/// Returns functions that send to these actors.
+pub(super) fn throws<P: Contestant, A: Act>(
+    all: impl IntoIterator<Item = P::Ref<A>>,
+) -> Vec<Throw<A::Load>> {
+    let throw = |to| -> Throw<A::Load> { Box::new(move |load| P::send(&to, load)) };
+    all.into_iter().map(throw).collect()
+}
+
+/// A future that sums the answers to numbers up, in sequence, and brings the sum to the gate.
+macro_rules! asker {
+    ($gate:expr, $numbers:expr, |$number:ident| $answer:expr) => {{
+        let gate = $gate;
+        async move {
+            let mut sum = 0;
+            for $number in $numbers {
+                sum += $answer;
+            }
+            gate.hit_with(sum);
+        }
+    }};
+}
+
+pub(super) use asker;

@@ -14,7 +14,7 @@ const PATIENCE: Duration = Duration::from_secs(300);
 /// The gate lives for ever and is used for all measurements in turn, so that a process needs no
 /// more than a reference, and none pays for a count of references.
 #[derive(Debug)]
-pub struct Gate {
+pub(super) struct Gate {
     open: AtomicU64,
     sum: AtomicU64,
     owner: Thread,
@@ -23,7 +23,7 @@ pub struct Gate {
 impl Gate {
     /// A gate of the calling thread. Never freed.
     #[must_use]
-    pub fn new() -> &'static Self {
+    pub(super) fn new() -> &'static Self {
         Box::leak(Box::new(Self {
             open: AtomicU64::new(0),
             sum: AtomicU64::new(0),
@@ -36,7 +36,7 @@ impl Gate {
     ///
     /// # Errors
     /// When `start` fails, or the hits have not come after five minutes.
-    pub fn time(
+    pub(super) fn time(
         &self,
         hits: u64,
         start: impl FnOnce() -> Result<(), Error>,
@@ -57,7 +57,7 @@ impl Gate {
     }
 
     /// One hit.
-    pub fn hit(&self) {
+    pub(super) fn hit(&self) {
         // Ordering: Release pairs with the Acquire in `time`.
         if self.open.fetch_sub(1, Ordering::Release) == 1 {
             self.owner.unpark();
@@ -65,7 +65,7 @@ impl Gate {
     }
 
     /// Hits the gate, and adds to the sum.
-    pub fn hit_with(&self, number: u64) {
+    pub(super) fn hit_with(&self, number: u64) {
         // Ordering: Relaxed: the hit publishes it.
         self.sum.fetch_add(number, Ordering::Relaxed);
         self.hit();
@@ -73,7 +73,7 @@ impl Gate {
 
     /// Returns the sum since the last call. For the thread that made the gate, when all hits are
     /// in.
-    pub fn take_sum(&self) -> u64 {
+    pub(super) fn take_sum(&self) -> u64 {
         // Ordering: Relaxed: `time` has seen the hits, which publish their numbers.
         self.sum.swap(0, Ordering::Relaxed)
     }

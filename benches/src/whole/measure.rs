@@ -1,17 +1,15 @@
 //! Runs a job: the repetitions, a small run of the same first, the clock, and the check of the
 //! result. The same for every peer.
 
-mod depend;
-mod wake;
-
-use super::bell::LAST;
-use super::bell::Sender;
+use super::bell::{Bell, LAST, Sender};
 use super::board::{Board, PERIOD, duration};
+use super::busy::Busy;
 use super::catalog::{Id, Kind, Peer};
 use super::contestant::{Contestant, Deliver, Timed, failed};
 use super::gate::Gate;
 use super::job::{Error, Job};
 use super::latency::Latencies;
+use super::load::Packet;
 use super::memory;
 use super::sample::Sample;
 use super::timed::{Due, Naps};
@@ -43,6 +41,9 @@ const GRACE: Duration = Duration::from_secs(2);
 /// The time of timers that must not fire.
 const HOUR: Duration = Duration::from_secs(3_600);
 
+/// How long a job of a pool computes.
+const SHORT_JOB: Duration = Duration::from_micros(1);
+
 /// How many messages fill a mailbox.
 const LIMIT: usize = 1_024;
 
@@ -62,88 +63,65 @@ pub fn list() -> impl Iterator<Item = (Id, Peer)> {
 /// # Errors
 /// If the peer has no such workload, or something goes wrong: it refuses, gets stuck, or has a
 /// wrong result.
-pub(super) fn measure<C: Contestant>(
-    peer: &C,
-    gate: &'static Gate,
-    job: &Job,
-) -> Result<Vec<Sample>, Error> {
-    let run = Run { peer, gate, job };
+pub(super) fn measure<C: Contestant>(peer: &C, job: &Job) -> Result<Vec<Sample>, Error> {
+    let run = Run { peer, job };
     let processes = |default: u64| job.processes.unwrap_or(default);
+    let (few, many, ring) = (processes(100), processes(1_000), processes(10_000));
+    let producers = job.producers.unwrap_or(100);
+    let commands = |n| sum_below(n + 1);
     match job.id {
-        Id::W1 | Id::A1 => run.each(1, |processes| peer.spawn(processes)),
+        Id::W1 | Id::A1 => run.each(1, |n| peer.spawn(n)),
         Id::W2 => run.skynet(),
-        Id::W3a | Id::A2a => run.each(1, |steps| peer.yields(1, steps)),
-        Id::W3b | Id::A2b => run.each(processes(100), |steps| peer.yields(processes(100), steps)),
-        Id::W4 | Id::A3 => run.each(1, |trips| peer.ping_pong(1, trips)),
-        Id::W4b | Id::A4 => run.each(processes(1_000), |trips| {
-            peer.ping_pong(processes(1_000), trips)
+        Id::W3a | Id::A2a => run.each(1, |n| peer.yields(1, n)),
+        Id::W3b | Id::A2b => run.each(few, |n| peer.yields(few, n)),
+        Id::W4 | Id::A3 => run.each(1, |n| peer.ping_pong::<u64>(1, n)),
+        Id::W4b | Id::A4 => run.each(many, |n| peer.ping_pong::<u64>(many, n)),
+        Id::W4pid => run.each(1, |n| peer.ping_pong_by_pid(1, n)),
+        Id::W4t => run.each(1, |n| peer.ping_pong::<Packet>(1, n)),
+        Id::W5 => run.each(1, |n| peer.tokens::<u64>(ring, 1, n)),
+        Id::W5b | Id::A5 => run.each(100, |n| peer.tokens::<u64>(ring, 100, n)),
+        Id::W5bt => run.each(100, |n| peer.tokens::<Packet>(ring, 100, n)),
+        Id::W6 | Id::A6 => run.summed(producers, sum_below, |n| peer.fan_in::<u64>(producers, n)),
+        Id::W6all => run.summed(producers, sum_below, |n| peer.fan_in_all(producers, n)),
+        Id::W6t => run.summed(producers, sum_below, |n| {
+            peer.fan_in::<Packet>(producers, n)
         }),
-        Id::W4pid => run.each(1, |trips| peer.ping_pong_by_pid(1, trips)),
-        Id::W4t => run.each(1, |trips| peer.typed_ping_pong(1, trips)),
-        Id::W5 => run.each(1, |hops| peer.ring(processes(10_000), 1, hops)),
-        Id::W5b | Id::A5 => run.each(100, |hops| peer.ring(processes(10_000), 100, hops)),
-        Id::W5bt => run.each(100, |hops| peer.typed_ring(processes(10_000), 100, hops)),
-        Id::W6 | Id::W6all | Id::W6t | Id::A6 => {
-            let producers = job.producers.unwrap_or(100);
-            run.each(producers, |messages| {
-                let time = match job.id {
-                    Id::W6all => peer.fan_in_all(producers, messages)?,
-                    Id::W6t => peer.typed_fan_in(producers, messages)?,
-                    _ => peer.fan_in(producers, messages)?,
-                };
-                run.check_sum(producers * sum_below(messages))?;
-                Ok(time)
-            })
-        }
-        Id::W7 | Id::W7t => {
-            let receivers = processes(1_000);
-            run.each(receivers, |messages| {
-                let time = match job.id {
-                    Id::W7t => peer.typed_fan_out(receivers, messages)?,
-                    _ => peer.fan_out(receivers, messages)?,
-                };
-                run.check_sum(receivers * sum_below(messages))?;
-                Ok(time)
-            })
-        }
+        Id::W7 => run.summed(many, sum_below, |n| peer.fan_out::<u64>(many, n)),
+        Id::W7t => run.summed(many, sum_below, |n| peer.fan_out::<Packet>(many, n)),
         Id::W8 | Id::A7 => run.memory_idle(),
-        Id::W9 => run.each(1, |commands| {
-            let time = peer.command_inline(commands)?;
-            run.check_sum(sum_below(commands + 1))?;
-            Ok(time)
-        }),
-        Id::W9ask | Id::A8 => run.each(1, |commands| {
-            let time = peer.command_asked(commands)?;
-            run.check_sum(sum_below(commands + 1))?;
-            Ok(time)
-        }),
-        Id::A9 | Id::S1 | Id::S1out | Id::S2 | Id::S3 | Id::S3in => run.depend(),
-        Id::S4 | Id::S4each | Id::S5 | Id::S5us => run.depend(),
+        Id::W9 => run.summed(1, commands, |n| peer.command_inline(n)),
+        Id::W9ask | Id::A8 => run.summed(1, commands, |n| peer.command_asked(n)),
+        Id::S1 | Id::A9 => run.summed(1, commands, |n| peer.call(n)),
+        Id::S1out => run.summed(1, commands, |n| peer.call_from_outside(n)),
+        Id::S2 => run.summed(1, |n| n, |n| peer.spawn_monitored(n)),
+        Id::S3 => run.summed(1, |n| n, |n| peer.restart(n)),
+        Id::S3in => run.summed(1, |n| n, |n| peer.restart_in_place(n)),
+        Id::S4 => run.summed(many, sum_below, |n| peer.broadcast(many, n)),
+        Id::S4each => run.summed(many, sum_below, |n| peer.broadcast_each(many, n)),
+        Id::S5 => run.summed(few, commands, |n| peer.pool(few, n, Duration::ZERO)),
+        Id::S5us => run.summed(few, commands, |n| peer.pool(few, n, SHORT_JOB)),
         Id::W10 => run.wake_latency(Sender::Parks),
         Id::W10spin => run.wake_latency(Sender::Spins),
         Id::W10busy => run.wake_latency_beside_busy(Sender::Parks),
         Id::W10busyspin => run.wake_latency_beside_busy(Sender::Spins),
-        Id::W11 => run.idle_cpu(processes(1_000)),
-        Id::W12 => run.stuck_workers(processes(1_000), How::Sleep),
-        Id::W12cpu => run.stuck_workers(processes(1_000), How::Compute),
-        Id::W13 => run.fairness(processes(100)),
-        Id::W13b => run.woken_beside_busy(processes(100), LONG_STEP),
-        Id::W13b10 => run.woken_beside_busy(processes(100), SHORT_STEP),
+        Id::W11 => run.idle_cpu(many),
+        Id::W12 => run.stuck_workers(many, How::Sleep),
+        Id::W12cpu => run.stuck_workers(many, How::Compute),
+        Id::W13 => run.fairness(few),
+        Id::W13b => run.woken_beside_busy(few, LONG_STEP),
+        Id::W13b10 => run.woken_beside_busy(few, SHORT_STEP),
         Id::W13c => run.woken_from_outside(LONG_STEP),
         Id::W13c10 => run.woken_from_outside(SHORT_STEP),
-        Id::W13d => run.woken_by_herald(processes(100), LONG_STEP),
-        Id::W13d10 => run.woken_by_herald(processes(100), SHORT_STEP),
+        Id::W13d => run.woken_by_herald(few, LONG_STEP),
+        Id::W13d10 => run.woken_by_herald(few, SHORT_STEP),
         Id::W14 | Id::A10 => run.timer_churn(false),
         Id::W14step | Id::A10step => run.timer_churn(true),
         Id::W15 | Id::A11 => run.timer_fire(1),
         Id::W15min => run.timer_fire(60),
-        Id::W16 => run.timer_lateness(processes(1_000), 0, How::Compute, Duration::ZERO),
-        Id::W16b => run.timer_lateness(processes(1_000), BUSY, How::Compute, LONG_STEP),
-        Id::W16b10 => run.timer_lateness(processes(1_000), BUSY, How::Compute, SHORT_STEP),
-        Id::W16stuck => {
-            let workers = peer.workers() as u64;
-            run.timer_lateness(processes(1_000), workers, How::Sleep, BLOCK)
-        }
+        Id::W16 => run.timer_lateness(many, 0, How::Compute, Duration::ZERO),
+        Id::W16b => run.timer_lateness(many, BUSY, How::Compute, LONG_STEP),
+        Id::W16b10 => run.timer_lateness(many, BUSY, How::Compute, SHORT_STEP),
+        Id::W16stuck => run.timer_lateness(many, peer.workers() as u64, How::Sleep, BLOCK),
         Id::W17 => run.timers_idle(),
         Id::Q2 => run.send_blocking(job.producers.unwrap_or(8)),
         other => {
@@ -156,7 +134,6 @@ pub(super) fn measure<C: Contestant>(
 /// A job with its peer.
 struct Run<'a, C> {
     peer: &'a C,
-    gate: &'static Gate,
     job: &'a Job,
 }
 
@@ -168,17 +145,55 @@ impl<C: Contestant> Run<'_, C> {
         let count = |elements: u64| (elements / parts).max(1);
         time(count(elements / WARM_UP))?;
         let count = count(elements);
+        let n = count * parts;
         let time = time(count)?;
-        Ok(vec![self.sample(
-            "time",
-            count * parts,
-            nanos_each(time, count * parts),
-        )])
+        Ok(vec![self.sample("time", n, nanos_each(time, n))])
     }
 
-    /// The time, if the sum is right.
-    fn summed(&self, time: Duration, sum: u64) -> Timed {
-        self.check_sum(sum).map(|()| time)
+    /// The same, where each part brings the sum of its elements.
+    fn summed(
+        &self,
+        parts: u64,
+        sum: impl Fn(u64) -> u64,
+        time: impl Fn(u64) -> Timed,
+    ) -> Result<Vec<Sample>, Error> {
+        self.each(parts, |count| {
+            let time = time(count)?;
+            self.check_sum(parts * sum(count))?;
+            Ok(time)
+        })
+    }
+
+    fn wake_latency(&self, sender: Sender) -> Result<Vec<Sample>, Error> {
+        let samples = self.job.elements();
+        let bell = Bell::new();
+        let strike = move |number| bell.strike(number);
+        let mut deliver = self.peer.listen(1, |_| strike)?;
+        let mut latencies = Latencies::new()?;
+        let warm_up = samples / WARM_UP;
+        let mut before = 0;
+        for number in 0..warm_up + samples {
+            if number == warm_up {
+                before = memory::switches()?;
+            }
+            thread::sleep(Duration::from_millis(1));
+            let latency = bell.hear(number, sender, &mut deliver);
+            if number >= warm_up {
+                latencies.record(latency)?;
+            }
+        }
+        let switches = memory::switches()?.saturating_sub(before);
+        self.end(1, || deliver(LAST))?;
+        let mut figures = self.latencies(&latencies, NANOS_A_MICRO, &["p50", "p99"]);
+        let switches = switches as f64 / samples as f64;
+        figures.push(self.sample("switches", samples, switches));
+        Ok(figures)
+    }
+
+    /// The same while another program computes on each processor.
+    fn wake_latency_beside_busy(&self, sender: Sender) -> Result<Vec<Sample>, Error> {
+        let _busy = Busy::start()?;
+        self.wake_latency(sender)
     }
 
     fn skynet(&self) -> Result<Vec<Sample>, Error> {
@@ -239,8 +254,8 @@ impl<C: Contestant> Run<'_, C> {
         self.peer.wake(crowd)?;
         let ticks = self.job.elements();
         let blockers = self.peer.workers() as u64;
-        let (board, stuck) = (self.board(processes)?, Stuck::new(how, BLOCK));
-        let mut deliver = self.peer.due(&board)?;
+        let stuck = Stuck::new(how, BLOCK);
+        let (board, mut deliver) = self.board(processes)?;
         board.start();
         self.peer.block(stuck, blockers)?;
         let timer = thread::scope(|scope| {
@@ -254,19 +269,12 @@ impl<C: Contestant> Run<'_, C> {
         });
         timer.map_err(|_| Error::Failed("the timer thread panicked".to_owned()))?;
         thread::sleep((board.due(ticks - 1) + PERIOD).saturating_duration_since(Instant::now()));
-        let mut latencies = Latencies::new()?;
-        board
-            .lateness()
-            .try_for_each(|late| latencies.record(late))?;
-        self.gate.time(processes + blockers, || {
+        let latencies = Latencies::of(board.lateness())?;
+        self.end(processes + blockers, || {
             stuck.stop();
             deliver(LAST);
-            Ok(())
         })?;
-        let mut p99 = self.sample("p99", ticks, latencies.percentile(99.0) / NANOS_A_MILLI);
-        latencies.describe(&mut p99, NANOS_A_MILLI);
-        let max = self.sample("max", ticks, latencies.max() / NANOS_A_MILLI);
-        Ok(vec![p99, max])
+        Ok(self.latencies(&latencies, NANOS_A_MILLI, &["p99", "max"]))
     }
 
     fn fairness(&self, processes: u64) -> Result<Vec<Sample>, Error> {
@@ -275,21 +283,15 @@ impl<C: Contestant> Run<'_, C> {
             let race = Race::new(usize::try_from(processes).map_err(failed)?);
             self.peer.race(race, processes)?;
             thread::sleep(Duration::from_millis(millis));
-            self.gate.time(processes, || {
-                race.stop();
-                Ok(())
-            })?;
+            self.end(processes, || race.stop())?;
             Ok(race.laps())
         };
         run(millis / WARM_UP)?;
         let laps = run(millis)?;
         match (laps.iter().min(), laps.iter().max()) {
             (Some(&least), Some(&most)) if least > 0 && laps.len() as u64 == processes => {
-                Ok(vec![self.sample(
-                    "ratio",
-                    millis,
-                    most as f64 / least as f64,
-                )])
+                let ratio = most as f64 / least as f64;
+                Ok(vec![self.sample("ratio", millis, ratio)])
             }
             _ => Err(Error::Failed(format!(
                 "somebody has not run at all: {laps:?}"
@@ -299,8 +301,8 @@ impl<C: Contestant> Run<'_, C> {
 
     fn woken_beside_busy(&self, receivers: u64, step: Duration) -> Result<Vec<Sample>, Error> {
         let rounds = self.job.elements();
-        let board = self.board(receivers)?;
-        let deliver = Arc::new(Mutex::new(self.peer.due(&board)?));
+        let (board, deliver) = self.board(receivers)?;
+        let deliver = Arc::new(Mutex::new(deliver));
         let (over, is_over) = mpsc::channel();
         let send = {
             let (board, deliver) = (Arc::clone(&board), Arc::clone(&deliver));
@@ -323,9 +325,34 @@ impl<C: Contestant> Run<'_, C> {
         self.end_woken(&board, receivers, busy, || locked(&deliver)(LAST))
     }
 
+    /// From the send of a process that this thread wakes to the steps of those that it sends to,
+    /// beside others that compute and continue.
+    fn woken_by_herald(&self, receivers: u64, step: Duration) -> Result<Vec<Sample>, Error> {
+        let (board, deliver) = self.board(receivers)?;
+        let deliver = Arc::new(Mutex::new(deliver));
+        let mut tell = self.peer.listen(1, |_| {
+            let (board, deliver) = (Arc::clone(&board), Arc::clone(&deliver));
+            move |round| {
+                let is_last = round == LAST;
+                if !is_last {
+                    board.send(round);
+                }
+                locked(&deliver)(round);
+                is_last
+            }
+        })?;
+        board.start();
+        let busy = Stuck::new(How::Compute, step);
+        self.peer.block(busy, BUSY)?;
+        for round in 0..self.job.elements() {
+            thread::sleep(ROUND);
+            tell(round);
+        }
+        self.end_woken(&board, receivers + 1, busy, || tell(LAST))
+    }
+
     fn woken_from_outside(&self, step: Duration) -> Result<Vec<Sample>, Error> {
-        let board = self.board(1)?;
-        let mut deliver = self.peer.due(&board)?;
+        let (board, mut deliver) = self.board(1)?;
         board.start();
         let busy = Stuck::new(How::Compute, step);
         self.peer.block(busy, BUSY)?;
@@ -387,18 +414,15 @@ impl<C: Contestant> Run<'_, C> {
         let left = due.first.checked_duration_since(Instant::now());
         let left = left.ok_or_else(|| failed("timers were due before all were set"))?;
         let mut before = Duration::ZERO;
-        self.gate.time(processes, || {
+        self.peer.gate().time(processes, || {
             thread::sleep(left);
             before = memory::cpu_time()?;
             Ok(())
         })?;
         let used = memory::cpu_time()? - before;
         drop(crowd);
-        Ok(vec![self.sample(
-            "cpu",
-            processes,
-            nanos_each(used, processes),
-        )])
+        let each = nanos_each(used, processes);
+        Ok(vec![self.sample("cpu", processes, each)])
     }
 
     fn timer_lateness(
@@ -413,25 +437,17 @@ impl<C: Contestant> Run<'_, C> {
         self.peer.block(stuck, blockers)?;
         self.peer.nap(naps, processes)?;
         thread::sleep(Duration::from_millis(n));
-        self.gate.time(processes + blockers, || {
+        self.end(processes + blockers, || {
             naps.stop();
             stuck.stop();
-            Ok(())
         })?;
         let late = naps.late();
         if late.len() as u64 != processes {
             let wrong = format!("{} of {processes} processes have slept", late.len());
             return Err(Error::Failed(wrong));
         }
-        let mut latencies = Latencies::new()?;
-        late.iter()
-            .flatten()
-            .try_for_each(|&late| latencies.record(duration(late)))?;
-        let p50 = self.sample("p50", n, latencies.percentile(50.0) / NANOS_A_MICRO);
-        let mut p99 = self.sample("p99", n, latencies.percentile(99.0) / NANOS_A_MICRO);
-        latencies.describe(&mut p99, NANOS_A_MICRO);
-        let max = self.sample("max", n, latencies.max() / NANOS_A_MICRO);
-        Ok(vec![p50, p99, max])
+        let latencies = Latencies::of(late.iter().flatten().map(|&late| duration(late)))?;
+        Ok(self.latencies(&latencies, NANOS_A_MICRO, &["p50", "p99", "max"]))
     }
 
     fn timers_idle(&self) -> Result<Vec<Sample>, Error> {
@@ -453,11 +469,26 @@ impl<C: Contestant> Run<'_, C> {
         Ok(vec![rss, cpu, switches])
     }
 
-    /// A board for a tick an element.
-    fn board(&self, processes: u64) -> Result<Arc<Board>, Error> {
-        let processes = usize::try_from(processes).map_err(failed)?;
+    /// A board for a tick an element, and its processes.
+    fn board(&self, processes: u64) -> Result<(Arc<Board>, Deliver), Error> {
+        let rows = usize::try_from(processes).map_err(failed)?;
         let ticks = usize::try_from(self.job.elements()).map_err(failed)?;
-        Ok(Arc::new(Board::new(processes, ticks)))
+        let board = Arc::new(Board::new(rows, ticks));
+        let due = self.peer.listen(processes, |row| {
+            let board = Arc::clone(&board);
+            let row = usize::try_from(row).expect("a row of the board");
+            move |tick| board.arrive(row, tick)
+        })?;
+        Ok((board, due))
+    }
+
+    /// Ends processes, which hit the gate.
+    fn end(&self, processes: u64, end: impl FnOnce()) -> Result<(), Error> {
+        let ended = self.peer.gate().time(processes, || {
+            end();
+            Ok(())
+        });
+        ended.map(drop)
     }
 
     /// Waits for the receivers, and ends them by `end`, and the busy processes.
@@ -472,24 +503,33 @@ impl<C: Contestant> Run<'_, C> {
         while !board.is_full() && begin.elapsed() < GRACE {
             thread::sleep(PERIOD);
         }
-        let mut latencies = Latencies::new()?;
-        board
-            .lateness()
-            .try_for_each(|late| latencies.record(late))?;
-        self.gate.time(receivers + BUSY, || {
+        let latencies = Latencies::of(board.lateness())?;
+        self.end(receivers + BUSY, || {
             busy.stop();
             end();
-            Ok(())
         })?;
-        let n = self.job.elements();
-        let p50 = self.sample("p50", n, latencies.percentile(50.0) / NANOS_A_MICRO);
-        let mut p99 = self.sample("p99", n, latencies.percentile(99.0) / NANOS_A_MICRO);
-        latencies.describe(&mut p99, NANOS_A_MICRO);
-        Ok(vec![p50, p99])
+        Ok(self.latencies(&latencies, NANOS_A_MICRO, &["p50", "p99"]))
+    }
+
+    /// The samples of these variants, in units of so many nanoseconds; the first has the histogram.
+    fn latencies(&self, latencies: &Latencies, unit: f64, variants: &[&str]) -> Vec<Sample> {
+        let sample = |(nth, &variant): (usize, &&str)| {
+            let nanos = match variant {
+                "p50" => latencies.percentile(50.0),
+                "p99" => latencies.percentile(99.0),
+                _ => latencies.max(),
+            };
+            let mut sample = self.sample(variant, self.job.elements(), nanos / unit);
+            if nth == 0 {
+                latencies.describe(&mut sample, unit);
+            }
+            sample
+        };
+        variants.iter().enumerate().map(sample).collect()
     }
 
     fn check_sum(&self, expected: u64) -> Result<(), Error> {
-        check_sum(self.gate, expected)
+        check_sum(self.peer.gate(), expected)
     }
 
     fn sample(&self, variant: &str, n: u64, value: f64) -> Sample {
@@ -539,27 +579,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn trees_have_as_many_processes_as_they_may() {
-        assert_eq!(levels(1), 1);
-        assert_eq!(levels(1_110), 2);
-        assert_eq!(levels(1_111), 3);
-        assert_eq!(levels(1_111_111), 6);
-    }
-
-    #[test]
     fn a_wrong_sum_is_an_error() {
         let gate = Gate::new();
         for brought in [9, 10, 11] {
             gate.hit_with(brought);
             let checked = check_sum(gate, 10);
             assert_eq!(checked.is_ok(), brought == 10, "{checked:?}");
-        }
-    }
-
-    #[test]
-    fn sums_are_of_the_numbers_below() {
-        for count in 0..5 {
-            assert_eq!(sum_below(count), (0..count).sum::<u64>());
         }
     }
 }

@@ -84,7 +84,7 @@ mod system {
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
     use super::*;
-    use std::time::{Duration, Instant};
+    use std::time::Duration;
 
     #[test]
     fn memory_that_is_written_counts() {
@@ -106,14 +106,5 @@ mod tests {
             (0..SLEEPS).for_each(|_| std::thread::sleep(Duration::from_micros(100)));
             switches().unwrap() >= before + SLEEPS
         }));
-    }
-
-    #[test]
-    fn a_thread_that_computes_uses_time() {
-        let before = cpu_time().unwrap();
-        let end = Instant::now() + Duration::from_secs(60);
-        while cpu_time().unwrap() - before < Duration::from_millis(10) {
-            assert!(Instant::now() < end);
-        }
     }
 }

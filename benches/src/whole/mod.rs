@@ -2,7 +2,9 @@
 //!
 //! ```text
 //! contestant  what a peer does in each workload
-//! peers       each peer does that, in a folder of its own
+//! load        messages, and their receivers
+//! acts        what actors do, whichever peer runs them
+//! peers       how each peer starts actors and sends to them
 //! measure     runs a job: how often, warm-up, the clock, what has to come out
 //! gate        many hits, one wake-up: what every workload ends at
 //! bell        W10, W10spin, W10busy, W10busyspin
@@ -16,6 +18,7 @@
 //! The program is `ganger-workload`; programs in other languages take the same arguments and answer
 //! in the same lines.
 
+mod acts;
 mod bell;
 mod board;
 pub mod busy;
@@ -23,6 +26,7 @@ mod contestant;
 mod gate;
 mod jobs;
 mod latency;
+mod load;
 mod measure;
 mod memory;
 mod peers;
@@ -31,7 +35,5 @@ mod turns;
 
 pub use ganger_bench_options::{catalog, job, sample};
 
-pub use contestant::Contestant;
-pub use gate::Gate;
 pub use measure::list;
-pub use peers::{Ganger, run};
+pub use peers::run;

@@ -17,24 +17,24 @@ pub(super) fn churn_time(number: u64) -> Duration {
 
 /// When the timers of a crowd are due.
 #[derive(Debug, Clone, Copy)]
-pub struct Due {
+pub(super) struct Due {
     /// None of them earlier.
-    pub first: Instant,
+    pub(super) first: Instant,
     /// All of them within this time from then on.
-    pub span: Duration,
+    pub(super) span: Duration,
 }
 
 impl Due {
     /// Returns the due time of a timer.
     #[must_use]
-    pub fn at(&self, number: u64) -> Instant {
+    pub(super) fn at(&self, number: u64) -> Instant {
         self.first + scattered(number, self.span)
     }
 }
 
 /// The sleeps of many processes.
 #[derive(Debug)]
-pub struct Naps {
+pub(super) struct Naps {
     over: AtomicBool,
     /// The lateness of each ended sleeper, sleep by sleep, in units of the board.
     late: Mutex<Vec<Vec<u32>>>,
@@ -42,7 +42,7 @@ pub struct Naps {
 
 /// The naps of a process.
 #[derive(Debug)]
-pub struct Nap {
+pub(super) struct Nap {
     naps: &'static Naps,
     number: u64,
     due: Option<Instant>,
@@ -52,7 +52,7 @@ pub struct Nap {
 impl Naps {
     /// None yet. Never freed.
     #[must_use]
-    pub fn new() -> &'static Self {
+    pub(super) fn new() -> &'static Self {
         Box::leak(Box::new(Self {
             over: AtomicBool::new(false),
             late: Mutex::new(Vec::new()),
@@ -61,7 +61,7 @@ impl Naps {
 
     /// Returns the naps of a process.
     #[must_use]
-    pub fn of(&'static self, process: u64) -> Nap {
+    pub(super) fn of(&'static self, process: u64) -> Nap {
         Nap {
             naps: self,
             number: process << 32,
@@ -71,14 +71,14 @@ impl Naps {
     }
 
     /// From now on it is over: each process ends when it has slept.
-    pub fn stop(&self) {
+    pub(super) fn stop(&self) {
         // Ordering: Relaxed: a flag that stands for nothing else.
         self.over.store(true, Ordering::Relaxed);
     }
 
     /// Returns the lateness after each sleep, of each ended process.
     #[must_use]
-    pub fn late(&self) -> Vec<Vec<u32>> {
+    pub(super) fn late(&self) -> Vec<Vec<u32>> {
         self.late
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
@@ -92,7 +92,7 @@ impl Nap {
     ///
     /// # Panics
     /// When it has slept for less than it was told.
-    pub fn next(&mut self) -> Option<Duration> {
+    pub(super) fn next(&mut self) -> Option<Duration> {
         let now = Instant::now();
         if let Some(due) = self.due {
             assert!(now >= due, "a timer is {:?} too early", due - now);

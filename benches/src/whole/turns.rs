@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 /// How a process blocks its thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum How {
+pub(super) enum How {
     /// Sleeps: the processor is free.
     Sleep,
     /// It computes.
@@ -18,7 +18,7 @@ pub enum How {
 
 /// Processes that block their thread, again and again.
 #[derive(Debug)]
-pub struct Stuck {
+pub(super) struct Stuck {
     over: AtomicBool,
     how: How,
     time: Duration,
@@ -35,14 +35,14 @@ struct Sends {
 impl Stuck {
     /// Creates processes that block in this way for `time` a turn. Never freed.
     #[must_use]
-    pub fn new(how: How, time: Duration) -> &'static Self {
+    pub(super) fn new(how: How, time: Duration) -> &'static Self {
         Self::make(how, time, None)
     }
 
     /// Creates processes that compute for `time` a turn. At the end of a turn, a process calls
     /// `send` when it is due, once in `every`. Never freed.
     #[must_use]
-    pub fn that_sends(
+    pub(super) fn that_sends(
         time: Duration,
         every: Duration,
         send: impl FnMut() + Send + 'static,
@@ -66,7 +66,7 @@ impl Stuck {
 
     /// Blocks for a turn; or does not, and returns `false`, when it is over.
     #[must_use]
-    pub fn turn(&self) -> bool {
+    pub(super) fn turn(&self) -> bool {
         // Ordering: Relaxed: a flag that stands for nothing else.
         if self.over.load(Ordering::Relaxed) {
             return false;
@@ -83,7 +83,7 @@ impl Stuck {
     }
 
     /// From now on it is over.
-    pub fn stop(&self) {
+    pub(super) fn stop(&self) {
         // Ordering: Relaxed: a flag that stands for nothing else.
         self.over.store(true, Ordering::Relaxed);
     }
@@ -108,7 +108,7 @@ impl fmt::Debug for Sends {
 
 /// Processes that run laps of a microsecond, and the number of each one's laps.
 #[derive(Debug)]
-pub struct Race {
+pub(super) struct Race {
     over: AtomicBool,
     laps: Mutex<Vec<u64>>,
 }
@@ -116,7 +116,7 @@ pub struct Race {
 impl Race {
     /// Creates a race of this number of processes. Never freed.
     #[must_use]
-    pub fn new(processes: usize) -> &'static Self {
+    pub(super) fn new(processes: usize) -> &'static Self {
         Box::leak(Box::new(Self {
             over: AtomicBool::new(false),
             laps: Mutex::new(Vec::with_capacity(processes)),
@@ -125,7 +125,7 @@ impl Race {
 
     /// Works for a microsecond; or does not, and returns `false`, when the race is over.
     #[must_use]
-    pub fn lap(&self) -> bool {
+    pub(super) fn lap(&self) -> bool {
         // Ordering: Relaxed: a flag that stands for nothing else.
         if self.over.load(Ordering::Relaxed) {
             return false;
@@ -135,20 +135,20 @@ impl Race {
     }
 
     /// A process hands in how many laps it has run.
-    pub fn finish(&self, laps: u64) {
+    pub(super) fn finish(&self, laps: u64) {
         let mut all = self.laps.lock().unwrap_or_else(PoisonError::into_inner);
         all.push(laps);
     }
 
     /// From now on it is over.
-    pub fn stop(&self) {
+    pub(super) fn stop(&self) {
         // Ordering: Relaxed: a flag that stands for nothing else.
         self.over.store(true, Ordering::Relaxed);
     }
 
     /// Returns the laps that processes have handed in.
     #[must_use]
-    pub fn laps(&self) -> Vec<u64> {
+    pub(super) fn laps(&self) -> Vec<u64> {
         self.laps
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
@@ -166,24 +166,6 @@ fn work(time: Duration) {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn turns_take_their_time_until_it_is_over() {
-        for how in [How::Sleep, How::Compute] {
-            let stuck = Stuck::new(how, Duration::from_millis(5));
-            let begin = Instant::now();
-            assert!(stuck.turn() && begin.elapsed() >= Duration::from_millis(5));
-            stuck.stop();
-            assert!(!stuck.turn());
-        }
-        let race = Race::new(1);
-        let begin = Instant::now();
-        assert!(race.lap() && begin.elapsed() >= Duration::from_micros(1));
-        race.stop();
-        assert!(!race.lap());
-        race.finish(1);
-        assert_eq!(race.laps(), [1]);
-    }
 
     #[test]
     fn one_of_them_sends_when_that_is_due() {

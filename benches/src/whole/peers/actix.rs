@@ -1,10 +1,11 @@
 //! actix: processes are actors on an arbiter, a single thread, whatever the number of workers
 //! elsewhere. An actor stays on the arbiter that it was started on.
 
-use super::actors::{Act, Actors, Node, Turn};
-use crate::whole::contestant::Timed;
+use crate::whole::acts::{Node, Turn};
+use crate::whole::contestant::{Contestant, Throw, Timed, asker, throws};
 use crate::whole::gate::Gate;
 use crate::whole::job::Error;
+use crate::whole::load::Act;
 use ::actix::{
     Actor, ActorContext, ActorFuture, ActorFutureExt, Addr, Arbiter, AsyncContext, Context,
     Handler, Message, System, SystemRunner, WrapFuture,
@@ -37,9 +38,9 @@ impl Actix {
 }
 
 /// The message of nearly all workloads.
-struct Number(u64);
+struct Number<M>(M);
 
-impl Message for Number {
+impl<M: 'static> Message for Number<M> {
     type Result = ();
 }
 
@@ -73,13 +74,13 @@ impl<A: Act> Handler<Next<A>> for Host<A> {
     }
 }
 
-impl<A: Act> Handler<Number> for Host<A> {
+impl<A: Act> Handler<Number<A::Load>> for Host<A> {
     type Result = ();
 
-    fn handle(&mut self, Number(number): Number, ctx: &mut Context<Self>) {
+    fn handle(&mut self, Number(load): Number<A::Load>, ctx: &mut Context<Self>) {
         let next = self.next.as_ref();
-        let pass = |number| next.expect("a next one").do_send(Number(number));
-        if self.act.heard(number, pass) {
+        let pass = |load| next.expect("a next one").do_send(Number(load));
+        if self.act.heard(load, pass) {
             ctx.stop();
         }
     }
@@ -150,10 +151,10 @@ impl Actor for Branch {
     }
 }
 
-impl Handler<Number> for Branch {
+impl Handler<Number<u64>> for Branch {
     type Result = ();
 
-    fn handle(&mut self, Number(sum): Number, ctx: &mut Context<Self>) {
+    fn handle(&mut self, Number(sum): Number<u64>, ctx: &mut Context<Self>) {
         let send = |parent: &Addr<Self>, number| parent.do_send(Number(number));
         if self.0.add(sum, send) {
             ctx.stop();
@@ -182,7 +183,7 @@ impl Handler<Ask> for Server {
     }
 }
 
-impl Actors for Actix {
+impl Contestant for Actix {
     type Ref<A: Act> = Addr<Host<A>>;
 
     fn gate(&self) -> &'static Gate {
@@ -210,16 +211,16 @@ impl Actors for Actix {
         &self,
         members: u64,
         make: impl Fn() -> A,
-    ) -> Result<Vec<Addr<Host<A>>>, Error> {
+    ) -> Result<Vec<Throw<A::Load>>, Error> {
         let ring = self.start_all(members, |_| make())?;
         for (member, next) in ring.iter().zip(ring.iter().cycle().skip(1)) {
             member.do_send(Next(next.clone()));
         }
-        Ok(ring)
+        Ok(throws::<Self, A>(ring))
     }
 
-    fn send<A: Act>(to: &Addr<Host<A>>, number: u64) -> Result<(), Error> {
-        to.do_send(Number(number));
+    fn send<A: Act>(to: &Addr<Host<A>>, load: A::Load) -> Result<(), Error> {
+        to.do_send(Number(load));
         Ok(())
     }
 
@@ -236,13 +237,9 @@ impl Actors for Actix {
     fn command_asked(&self, commands: u64) -> Timed {
         let gate = self.gate;
         let server = self.begin(Server);
-        let asker = async move {
-            let mut sum = 0;
-            for number in 1..=commands {
-                sum += server.send(Ask(number)).await.expect("an answer");
-            }
-            gate.hit_with(sum);
-        };
+        let asker = asker!(gate, 1..=commands, |number| {
+            server.send(Ask(number)).await.expect("an answer")
+        });
         gate.time(1, || {
             assert!(self.arbiter.spawn(asker), "the arbiter runs");
             Ok(())

@@ -1,9 +1,10 @@
 //! kameo: processes are actors with unbounded mailboxes, on a tokio runtime with many threads.
 
-use super::actors::{Act, Actors, Node, Turn};
-use crate::whole::contestant::{Timed, failed};
+use crate::whole::acts::{Node, Turn};
+use crate::whole::contestant::{Contestant, Throw, Timed, asker, failed, throws};
 use crate::whole::gate::Gate;
 use crate::whole::job::Error;
+use crate::whole::load::Act;
 use ::kameo::Actor;
 use ::kameo::actor::{ActorRef, Spawn};
 use ::kameo::error::Infallible;
@@ -26,7 +27,7 @@ pub(super) struct Kameo {
 impl Kameo {
     pub(super) fn new(workers: usize, gate: &'static Gate) -> Result<Self, Error> {
         Ok(Self {
-            runtime: super::tokio::runtime(workers)?,
+            runtime: super::tokio::runtime(workers, false)?,
             workers,
             gate,
         })
@@ -42,6 +43,9 @@ pub(in crate::whole) struct Host<A: Act> {
     act: A,
     next: Option<ActorRef<Self>>,
 }
+
+/// The message of nearly all workloads.
+struct Number<M>(M);
 
 /// The address of the next actor of a ring.
 struct Next<A: Act>(ActorRef<Host<A>>);
@@ -65,16 +69,16 @@ impl<A: Act> Message<Next<A>> for Host<A> {
     }
 }
 
-impl<A: Act> Message<u64> for Host<A> {
+impl<A: Act> Message<Number<A::Load>> for Host<A> {
     type Reply = ();
 
-    async fn handle(&mut self, number: u64, ctx: &mut Context<Self, ()>) {
+    async fn handle(&mut self, Number(load): Number<A::Load>, ctx: &mut Context<Self, ()>) {
         let next = self.next.as_ref();
-        let pass = |number| {
-            let sent = next.expect("a next one").tell(number).try_send();
-            sent.expect("the next one is there");
+        let pass = |load| {
+            let sent = next.expect("a next one").tell(Number(load)).try_send();
+            assert!(sent.is_ok(), "the next one is there");
         };
-        if self.act.heard(number, pass) {
+        if self.act.heard(load, pass) {
             ctx.stop();
         }
     }
@@ -214,7 +218,7 @@ impl Message<Again> for Failing {
     }
 }
 
-impl Actors for Kameo {
+impl Contestant for Kameo {
     type Ref<A: Act> = ActorRef<Host<A>>;
 
     fn gate(&self) -> &'static Gate {
@@ -243,16 +247,16 @@ impl Actors for Kameo {
         &self,
         members: u64,
         make: impl Fn() -> A,
-    ) -> Result<Vec<ActorRef<Host<A>>>, Error> {
+    ) -> Result<Vec<Throw<A::Load>>, Error> {
         let ring = self.start_all(members, |_| make())?;
         for (member, next) in ring.iter().zip(ring.iter().cycle().skip(1)) {
             member.tell(Next(next.clone())).try_send().map_err(failed)?;
         }
-        Ok(ring)
+        Ok(throws::<Self, A>(ring))
     }
 
-    fn send<A: Act>(to: &ActorRef<Host<A>>, number: u64) -> Result<(), Error> {
-        to.tell(number).try_send().map_err(failed)
+    fn send<A: Act>(to: &ActorRef<Host<A>>, load: A::Load) -> Result<(), Error> {
+        to.tell(Number(load)).try_send().map_err(failed)
     }
 
     fn start_turns<T: Turn>(&self, actors: u64, make: impl Fn() -> T) -> Result<(), Error> {
@@ -271,13 +275,9 @@ impl Actors for Kameo {
         let _inside = self.runtime.enter();
         let gate = self.gate;
         let server = begin::<Server>(Server);
-        let asker = async move {
-            let mut sum = 0;
-            for number in 1..=commands {
-                sum += server.ask(number).await.expect("an answer");
-            }
-            gate.hit_with(sum);
-        };
+        let asker = asker!(gate, 1..=commands, |number| {
+            server.ask(number).await.expect("an answer")
+        });
         gate.time(1, || {
             drop(self.runtime.spawn(asker));
             Ok(())
@@ -296,6 +296,10 @@ impl Actors for Kameo {
             self.gate.hit_with(sum);
             Ok(())
         })
+    }
+
+    fn restart_in_place(&self, restarts: u64) -> Timed {
+        self.restart(restarts)
     }
 
     fn restart(&self, restarts: u64) -> Timed {

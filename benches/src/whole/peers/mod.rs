@@ -1,9 +1,7 @@
-//! The peers: crates of actors, whose workloads are in `actors`; `ganger`, with `tasks` for its
-//! async functions, and `tokio`, each with workloads of its own; and `rayon`, a pool without
-//! processes.
+//! The peers: crates of actors; `ganger`, with `tasks` for its async functions, and `tokio`; and
+//! `rayon`, a pool without processes.
 
 mod actix;
-mod actors;
 mod ganger;
 mod kameo;
 mod ractor;
@@ -12,10 +10,8 @@ mod tasks;
 mod tokio;
 mod xtra;
 
-pub use ganger::Ganger;
-
 use self::actix::Actix;
-use self::actors::Of;
+use self::ganger::Ganger;
 use self::kameo::Kameo;
 use self::ractor::Ractor;
 use self::rayon::Rayon;
@@ -34,22 +30,17 @@ use super::sample::Sample;
 /// If the peer has no such workload, is no peer in Rust that has processes, or something goes
 /// wrong.
 pub fn run(job: &Job) -> Result<Vec<Sample>, Error> {
-    let gate = Gate::new();
+    let (gate, workers) = (Gate::new(), job.workers);
+    let has_timers = job.id.needs_timers();
     match job.peer {
-        Peer::Ganger if job.id.is_async() => measure(&Tasks::new(job.workers, gate)?, gate, job),
-        Peer::Ganger => measure(&Ganger::new(job.workers, gate)?, gate, job),
-        Peer::Tokio if job.id.needs_timers() => {
-            measure(&Tokio::with_timers(job.workers, gate)?, gate, job)
-        }
-        Peer::Tokio => measure(&Tokio::new(job.workers, gate)?, gate, job),
-        Peer::Actix => measure(&Of(Actix::new(gate)), gate, job),
-        Peer::Kameo => measure(&Of(Kameo::new(job.workers, gate)?), gate, job),
-        Peer::Ractor => {
-            let has_timers = job.id.needs_timers();
-            measure(&Of(Ractor::new(job.workers, has_timers, gate)?), gate, job)
-        }
-        Peer::Rayon => measure(&Rayon::new(job.workers, gate)?, gate, job),
-        Peer::Xtra => measure(&Of(Xtra::new(job.workers, gate)?), gate, job),
+        Peer::Ganger if job.id.is_async() => measure(&Tasks::new(workers, gate)?, job),
+        Peer::Ganger => measure(&Ganger::new(workers, gate)?, job),
+        Peer::Tokio => measure(&Tokio::new(workers, has_timers, gate)?, job),
+        Peer::Actix => measure(&Actix::new(gate), job),
+        Peer::Kameo => measure(&Kameo::new(workers, gate)?, job),
+        Peer::Ractor => measure(&Ractor::new(workers, has_timers, gate)?, job),
+        Peer::Rayon => measure(&Rayon::new(workers, gate)?, job),
+        Peer::Xtra => measure(&Xtra::new(workers, gate)?, job),
         other => {
             let why = format!("{other} has no processes, or is not run by this program");
             Err(Error::Missing(why))

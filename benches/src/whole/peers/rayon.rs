@@ -7,7 +7,7 @@ use crate::whole::contestant::{Contestant, Timed, failed};
 use crate::whole::gate::Gate;
 use crate::whole::job::Error;
 use crate::whole::jobs::{POOL, compute};
-use crate::whole::turns::{Race, Stuck};
+use crate::whole::load::Act;
 use ::rayon::{ThreadPool, ThreadPoolBuilder};
 use std::time::Duration;
 
@@ -43,12 +43,17 @@ fn spawn(left: u64, sum: u64, length: Duration, gate: &'static Gate) {
     });
 }
 
-fn missing<T>() -> Result<T, Error> {
-    Err(Error::Missing("it has jobs, and no processes".to_owned()))
-}
-
 impl Contestant for Rayon {
-    type Crowd = ();
+    /// A pool has no actors.
+    type Ref<A: Act> = ();
+
+    fn gate(&self) -> &'static Gate {
+        self.gate
+    }
+
+    fn workers(&self) -> usize {
+        self.workers
+    }
 
     fn pool(&self, callers: u64, jobs: u64, length: Duration) -> Timed {
         let gate = self.gate;
@@ -60,49 +65,5 @@ impl Contestant for Rayon {
             });
             Ok(())
         })
-    }
-
-    fn workers(&self) -> usize {
-        self.workers
-    }
-
-    fn spawn(&self, _: u64) -> Timed {
-        missing()
-    }
-
-    fn yields(&self, _: u64, _: u64) -> Timed {
-        missing()
-    }
-
-    fn ping_pong(&self, _: u64, _: u64) -> Timed {
-        missing()
-    }
-
-    fn ring(&self, _: u64, _: u64, _: u64) -> Timed {
-        missing()
-    }
-
-    fn fan_in(&self, _: u64, _: u64) -> Timed {
-        missing()
-    }
-
-    fn crowd(&self, _: u64) -> Result<(Duration, ()), Error> {
-        missing()
-    }
-
-    fn wake(&self, (): ()) -> Timed {
-        missing()
-    }
-
-    fn command_asked(&self, _: u64) -> Timed {
-        missing()
-    }
-
-    fn block(&self, _: &'static Stuck, _: u64) -> Result<(), Error> {
-        missing()
-    }
-
-    fn race(&self, _: &'static Race, _: u64) -> Result<(), Error> {
-        missing()
     }
 }

@@ -4,10 +4,11 @@
 //! it at its start, its own included. Messages of the same priority wait in a heap and may be taken
 //! in another order than they were sent; nothing here relies on it.
 
-use super::actors::{Act, Actors, Node, Turn};
-use crate::whole::contestant::{Timed, failed};
+use crate::whole::acts::{Node, Turn};
+use crate::whole::contestant::{Contestant, Throw, Timed, asker, failed, throws};
 use crate::whole::gate::Gate;
 use crate::whole::job::Error;
+use crate::whole::load::Act;
 use ::xtra::{Actor, Address, Context, Handler, Mailbox, spawn_tokio};
 use futures_util::FutureExt;
 use tokio::runtime::Runtime;
@@ -24,7 +25,7 @@ pub(super) struct Xtra {
 impl Xtra {
     pub(super) fn new(workers: usize, gate: &'static Gate) -> Result<Self, Error> {
         Ok(Self {
-            runtime: super::tokio::runtime(workers)?,
+            runtime: super::tokio::runtime(workers, false)?,
             workers,
             gate,
         })
@@ -68,16 +69,16 @@ impl<A: Act> Actor for Host<A> {
     async fn stopped(self) {}
 }
 
-impl<A: Act> Handler<u64> for Host<A> {
+impl<A: Act> Handler<A::Load> for Host<A> {
     type Return = ();
 
-    async fn handle(&mut self, number: u64, ctx: &mut Context<Self>) {
+    async fn handle(&mut self, load: A::Load, ctx: &mut Context<Self>) {
         let next = self.next.as_ref();
-        let pass = |number| {
+        let pass = |load| {
             let next = next.expect("a next one");
-            send(next, number).expect("the next one is there");
+            send(next, load).expect("the next one is there");
         };
-        if self.act.heard(number, pass) {
+        if self.act.heard(load, pass) {
             ctx.stop_self();
         }
     }
@@ -171,7 +172,7 @@ impl Handler<u64> for Server {
     }
 }
 
-impl Actors for Xtra {
+impl Contestant for Xtra {
     type Ref<A: Act> = Address<Host<A>>;
 
     fn gate(&self) -> &'static Gate {
@@ -200,7 +201,7 @@ impl Actors for Xtra {
         &self,
         members: u64,
         make: impl Fn() -> A,
-    ) -> Result<Vec<Address<Host<A>>>, Error> {
+    ) -> Result<Vec<Throw<A::Load>>, Error> {
         let _inside = self.runtime.enter();
         let places: Vec<(Address<Host<A>>, _)> =
             (0..members).map(|_| Mailbox::unbounded()).collect();
@@ -210,11 +211,12 @@ impl Actors for Xtra {
             let (act, next) = (make(), Some(next));
             spawn_tokio(Host { act, next }, place)
         };
-        Ok(places.into_iter().zip(nexts).map(member).collect())
+        let ring = places.into_iter().zip(nexts).map(member);
+        Ok(throws::<Self, A>(ring.collect::<Vec<_>>()))
     }
 
-    fn send<A: Act>(to: &Address<Host<A>>, number: u64) -> Result<(), Error> {
-        send(to, number).map_err(failed)
+    fn send<A: Act>(to: &Address<Host<A>>, load: A::Load) -> Result<(), Error> {
+        send(to, load).map_err(failed)
     }
 
     fn start_turns<T: Turn>(&self, actors: u64, make: impl Fn() -> T) -> Result<(), Error> {
@@ -239,13 +241,9 @@ impl Actors for Xtra {
         let _inside = self.runtime.enter();
         let gate = self.gate;
         let server = spawn_tokio(Server, Mailbox::unbounded());
-        let asker = async move {
-            let mut sum = 0;
-            for number in 1..=commands {
-                sum += server.send(number).await.expect("an answer");
-            }
-            gate.hit_with(sum);
-        };
+        let asker = asker!(gate, 1..=commands, |number| {
+            server.send(number).await.expect("an answer")
+        });
         gate.time(1, || {
             drop(self.runtime.spawn(asker));
             Ok(())

@@ -1,8 +1,8 @@
 //! Commands in sequence: answered by their handler at once, or by another process.
 
 use super::Ganger;
+use super::depend::Asker;
 use crate::whole::contestant::{Timed, failed};
-use crate::whole::gate::Gate;
 use crate::whole::job::Error;
 use ganger_proc_api::{
     Command, CommandId, Completer, Context, Event, Events, Message, Payload, Process, StepOutput,
@@ -32,42 +32,11 @@ pub(super) fn register(scheduler: &Scheduler) -> Result<(), Error> {
     scheduler.register(ASK, "ask", ask).map_err(failed)
 }
 
+/// Yields a command with each of the numbers down to 1, after the answer to the command before.
 pub(super) fn run(ganger: &Ganger, command: CommandId, commands: u64) -> Timed {
-    let asker = Asker {
-        command,
-        left: commands,
-        sum: 0,
-        gate: ganger.gate,
-    };
-    ganger.gate.time(1, || ganger.submit(asker).map(drop))
-}
-
-/// Yields a command with each of the numbers from `left` down to 1, after the answer to the command
-/// before, and brings the sum of the answers to the gate.
-struct Asker {
-    command: CommandId,
-    left: u64,
-    sum: u64,
-    gate: &'static Gate,
-}
-
-impl Process for Asker {
-    fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
-        for event in events {
-            if let Event::Completion(completion) = event {
-                let answer = completion.result.expect("an answer").as_u64();
-                self.sum += answer.expect("a number");
-                self.left -= 1;
-            }
-        }
-        if self.left == 0 {
-            self.gate.hit_with(self.sum);
-            out.done(());
-        } else {
-            out.yield_command(Command::new(self.command, self.left), self.left);
-        }
-        Ok(())
-    }
+    ganger.time(Asker::new(ganger.gate, commands, move |out, number| {
+        out.yield_command(Command::new(command, number), number);
+    }))
 }
 
 /// Answers each request with its own value. Ends when it is cancelled.

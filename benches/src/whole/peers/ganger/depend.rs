@@ -3,51 +3,58 @@
 use super::Ganger;
 use crate::whole::contestant::{Timed, failed};
 use crate::whole::gate::Gate;
-use ganger_link::{Group, Groups};
+use ganger_link::Groups;
 use ganger_proc_api::{
-    Actor, Context, Event, Events, Process, Reply, StepOutput, StepResult, actor_fn, process_fn,
+    Context, Event, Events, Process, Reply, StepOutput, StepResult, actor_fn, process_fn,
 };
-use ganger_sched::{Address, ContextExt, ProcessHandle};
+use ganger_sched::{ContextExt, ProcessHandle};
 
 /// A question.
 struct Ask(u64, Reply<u64>);
 
-/// Answers each question with its own value. Ends when it is cancelled.
-fn server(ganger: &Ganger) -> Result<ProcessHandle<Ask>, crate::whole::job::Error> {
+/// Calls `time` with a process that answers each question with its own value.
+fn with_server(ganger: &Ganger, time: impl FnOnce(&ProcessHandle<Ask>) -> Timed) -> Timed {
     let server = actor_fn(|_, Ask(number, reply): Ask, _| {
         reply.complete(number);
         Ok(())
     });
-    ganger.scheduler.spawn(server).map_err(failed)
-}
-
-fn end(ganger: &Ganger, server: &ProcessHandle<Ask>) -> Result<(), crate::whole::job::Error> {
-    ganger.scheduler.terminate(server.pid()).map_err(failed)
-}
-
-pub(super) fn call(ganger: &Ganger, calls: u64) -> Timed {
-    let server = server(ganger)?;
-    let asker = Asker {
-        server: server.address().clone(),
-        left: calls,
-        sum: 0,
-        gate: ganger.gate,
-    };
-    let time = ganger.gate.time(1, || ganger.submit(asker).map(drop))?;
-    end(ganger, &server)?;
+    let server = ganger.scheduler.spawn(server).map_err(failed)?;
+    let time = time(&server)?;
+    ganger.scheduler.terminate(server.pid()).map_err(failed)?;
     Ok(time)
 }
 
-/// Asks for each of the numbers from `left` down to 1, after the answer to the number before, and
-/// brings the sum of the answers to the gate.
-struct Asker {
-    server: Address<Ask>,
+pub(super) fn call(ganger: &Ganger, calls: u64) -> Timed {
+    with_server(ganger, |server| {
+        let server = server.address().clone();
+        ganger.time(Asker::new(ganger.gate, calls, move |out, number| {
+            out.ask(server.call(move |reply| Ask(number, reply)), number);
+        }))
+    })
+}
+
+/// Calls `ask` for each number from `left` down to 1, after the answer to the number before,
+/// and brings the sum of the answers to the gate.
+pub(super) struct Asker<F> {
+    ask: F,
     left: u64,
     sum: u64,
     gate: &'static Gate,
 }
 
-impl Process for Asker {
+impl<F: Fn(&mut StepOutput, u64) + Send + 'static> Asker<F> {
+    pub(super) fn new(gate: &'static Gate, left: u64, ask: F) -> Self {
+        let sum = 0;
+        Self {
+            ask,
+            left,
+            sum,
+            gate,
+        }
+    }
+}
+
+impl<F: Fn(&mut StepOutput, u64) + Send + 'static> Process for Asker<F> {
     fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
         for event in events {
             if let Event::Completion(answer) = event {
@@ -55,30 +62,28 @@ impl Process for Asker {
                 self.left -= 1;
             }
         }
-        let number = self.left;
-        if number == 0 {
+        if self.left == 0 {
             self.gate.hit_with(self.sum);
             out.done(());
         } else {
-            out.ask(self.server.call(move |reply| Ask(number, reply)), number);
+            (self.ask)(out, self.left);
         }
         Ok(())
     }
 }
 
 pub(super) fn call_from_outside(ganger: &Ganger, calls: u64) -> Timed {
-    let server = server(ganger)?;
-    let time = ganger.gate.time(1, || {
-        let mut sum = 0;
-        for number in 1..=calls {
-            let answer = server.call(move |reply| Ask(number, reply)).wait();
-            sum += answer.map_err(failed)?;
-        }
-        ganger.gate.hit_with(sum);
-        Ok(())
-    })?;
-    end(ganger, &server)?;
-    Ok(time)
+    with_server(ganger, |server| {
+        ganger.gate.time(1, || {
+            let mut sum = 0;
+            for number in 1..=calls {
+                let answer = server.call(move |reply| Ask(number, reply)).wait();
+                sum += answer.map_err(failed)?;
+            }
+            ganger.gate.hit_with(sum);
+            Ok(())
+        })
+    })
 }
 
 /// The number of processes started in a step.
@@ -91,7 +96,7 @@ pub(super) fn spawn_monitored(ganger: &Ganger, processes: u64) -> Timed {
         processes,
         gate: ganger.gate,
     };
-    ganger.gate.time(1, || ganger.submit(parent).map(drop))
+    ganger.time(parent)
 }
 
 /// Starts processes, and counts the notices of their ends.
@@ -130,52 +135,27 @@ impl Process for Parent {
 pub(super) fn broadcast(ganger: &Ganger, members: u64, messages: u64) -> Timed {
     let group = Groups::of(&ganger.scheduler, "broadcast").group("all");
     for _ in 0..members {
-        let member = Member {
-            left: messages,
-            sum: 0,
-            gate: ganger.gate,
-        };
+        let (mut left, mut sum, gate) = (messages, 0, ganger.gate);
+        let member = actor_fn(move |_, number: u64, out| {
+            sum += number;
+            left -= 1;
+            if left == 0 {
+                gate.hit_with(sum);
+                out.done(());
+            }
+            Ok(())
+        });
         let member = ganger.scheduler.spawn(member).map_err(failed)?;
         group.join(&member).map_err(failed)?;
     }
-    ganger.gate.time(members, || {
-        ganger.submit(Sender { messages, group }).map(drop)
-    })
-}
-
-/// Takes `left` numbers, brings their sum to the gate, and ends.
-struct Member {
-    left: u64,
-    sum: u64,
-    gate: &'static Gate,
-}
-
-impl Actor for Member {
-    type Message = u64;
-
-    fn receive(&mut self, _: &Context, number: u64, out: &mut StepOutput) -> StepResult {
-        self.sum += number;
-        self.left -= 1;
-        if self.left == 0 {
-            self.gate.hit_with(self.sum);
-            out.done(());
-        }
-        Ok(())
-    }
-}
-
-/// Broadcasts each of the numbers below `messages`, in a single step, and ends.
-struct Sender {
-    messages: u64,
-    group: Group,
-}
-
-impl Process for Sender {
-    fn step(&mut self, _: &Context, _: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
-        for number in 0..self.messages {
-            self.group.broadcast(&number);
+    let sender = process_fn(move |_, _, out| {
+        for number in 0..messages {
+            group.broadcast(&number);
         }
         out.done(());
         Ok(())
-    }
+    });
+    ganger
+        .gate
+        .time(members, || ganger.submit(sender).map(drop))
 }

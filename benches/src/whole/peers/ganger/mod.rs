@@ -1,33 +1,27 @@
 //! Ganger: processes are state machines, which the workers of a scheduler step.
+//!
+//! An actor is a [`Host`].
 
-mod alone;
 mod ask;
-mod crowd;
 mod depend;
-mod fan;
-mod pair;
-mod ring;
 mod supervised;
 mod timers;
-mod tree;
-mod typed;
+mod traffic;
 
-use crate::whole::bell::Bell;
-use crate::whole::board::Board;
-use crate::whole::contestant::{Contestant, Deliver, Heard, Timed, failed};
+use crate::whole::acts::{Node, Turn, Waiter};
+use crate::whole::contestant::{Contestant, Crowd, Throw, Timed, failed, throws};
 use crate::whole::gate::Gate;
 use crate::whole::job::Error;
+use crate::whole::load::{Act, Host, Mail};
 use crate::whole::timed::{Due, Naps};
-use crate::whole::turns::{Race, Stuck};
-use ganger_proc_api::Process;
+use ganger_proc_api::{Message, Process, process_fn};
 use ganger_sched::{Address, ProcessHandle, Scheduler};
 use ganger_supervise::ChildSpec;
-use std::fmt;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
+use traffic::Branch;
 
 /// A scheduler with handlers for the commands, and the process that answers some of them.
-pub struct Ganger {
+pub(super) struct Ganger {
     scheduler: Scheduler,
     workers: usize,
     gate: &'static Gate,
@@ -35,10 +29,7 @@ pub struct Ganger {
 
 impl Ganger {
     /// Creates a scheduler with this number of running workers. Its processes hit the gate.
-    ///
-    /// # Errors
-    /// When the scheduler can't be started.
-    pub fn new(workers: usize, gate: &'static Gate) -> Result<Self, Error> {
+    pub(super) fn new(workers: usize, gate: &'static Gate) -> Result<Self, Error> {
         let scheduler = Scheduler::builder().workers(workers).build();
         let scheduler = scheduler.map_err(failed)?;
         ask::register(&scheduler)?;
@@ -54,62 +45,108 @@ impl Ganger {
         self.scheduler.submit(process, "main", ()).map_err(failed)
     }
 
-    /// Submits processes that `make` makes of their numbers.
-    fn submit_all<P: Process>(
+    /// Submits a process, and returns the time until it has hit the gate.
+    fn time(&self, process: impl Process) -> Timed {
+        self.gate.time(1, || self.submit(process).map(drop))
+    }
+
+    /// Starts a process for each number from 0 up, made by `waiter`.
+    fn waiters<P: Process>(
         &self,
         processes: u64,
-        make: impl Fn(u64) -> P,
-    ) -> Result<Vec<Address>, Error> {
-        let submit = |number| Ok(self.submit(make(number))?.address().clone());
-        (0..processes).map(submit).collect()
+        waiter: impl Fn(u64) -> P,
+    ) -> Result<(Duration, Crowd), Error> {
+        let mut crowd = Vec::with_capacity(usize::try_from(processes).map_err(failed)?);
+        let time = self.gate.time(processes, || {
+            for number in 0..processes {
+                crowd.push(self.submit(waiter(number))?);
+            }
+            Ok(())
+        })?;
+        let wake = |waiter: &ProcessHandle| waiter.send(Message::new("end", 0)).map_err(failed);
+        Ok((time, Crowd::new(crowd, wake)))
     }
 }
 
 impl Contestant for Ganger {
-    type Crowd = Vec<ProcessHandle>;
+    type Ref<A: Act> = Address<<A::Load as Mail>::Wire>;
 
+    fn gate(&self) -> &'static Gate {
+        self.gate
+    }
+
+    fn workers(&self) -> usize {
+        self.workers
+    }
+
+    fn start_each<A: Act>(
+        &self,
+        actors: u64,
+        make: impl Fn(u64) -> A,
+        mut started: impl FnMut(Self::Ref<A>),
+    ) -> Result<(), Error> {
+        for number in 0..actors {
+            started(Mail::start(&self.scheduler, Host::new(make(number)))?);
+        }
+        Ok(())
+    }
+
+    fn ring<A: Act>(
+        &self,
+        members: u64,
+        make: impl Fn() -> A,
+    ) -> Result<Vec<Throw<A::Load>>, Error> {
+        let ring = self.start_all(members, |_| make())?;
+        for (member, next) in ring.iter().zip(ring.iter().cycle().skip(1)) {
+            let next = <A::Load as Mail>::next(next.clone());
+            member.send(next).map_err(failed)?;
+        }
+        Ok(throws::<Self, A>(ring))
+    }
+
+    #[inline]
+    fn send<A: Act>(to: &Self::Ref<A>, load: A::Load) -> Result<(), Error> {
+        to.send(load.mail()).map_err(failed)
+    }
+
+    fn start_turns<T: Turn>(&self, actors: u64, make: impl Fn() -> T) -> Result<(), Error> {
+        (0..actors).try_for_each(|_| {
+            let mut turns = make();
+            let process = process_fn(move |_, _, out| {
+                match turns.turn() {
+                    true => out.step_again(),
+                    false => out.done(()),
+                }
+                Ok(())
+            });
+            self.submit(process).map(drop)
+        })
+    }
+
+    fn start_tree(&self, levels: u32) -> Result<(), Error> {
+        let root = Node::root(levels, self.gate);
+        self.submit(Branch(root)).map(drop)
+    }
+
+    /// Takes no address of a process, which would be counted.
     fn spawn(&self, processes: u64) -> Timed {
-        self.gate.time(processes, || {
-            (0..processes).try_for_each(|_| self.submit(alone::Hit(self.gate)).map(drop))
-        })
-    }
-
-    fn skynet(&self, levels: u32) -> Timed {
-        self.gate.time(1, || {
-            let root = tree::Node::root(levels, self.gate);
-            self.submit(root).map(drop)
-        })
-    }
-
-    fn yields(&self, processes: u64, each: u64) -> Timed {
         let gate = self.gate;
-        self.gate.time(processes, || {
-            (0..processes)
-                .try_for_each(|_| self.submit(alone::Stepper { left: each, gate }).map(drop))
+        let hit = process_fn(move |_, _, out| {
+            gate.hit();
+            out.done(());
+            Ok(())
+        });
+        gate.time(processes, || {
+            (0..processes).try_for_each(|_| self.submit(hit).map(drop))
         })
-    }
-
-    fn ping_pong(&self, pairs: u64, round_trips: u64) -> Timed {
-        pair::by_handle(self, pairs, round_trips)
     }
 
     fn ping_pong_by_pid(&self, pairs: u64, round_trips: u64) -> Timed {
-        pair::by_pid(self, pairs, round_trips)
-    }
-
-    fn ring(&self, members: u64, tokens: u64, hops: u64) -> Timed {
-        ring::run(self, members, tokens, hops)
-    }
-
-    fn fan_in(&self, producers: u64, messages: u64) -> Timed {
-        fan::run_in(self, producers, messages, |to| fan::Producer {
-            messages,
-            to,
-        })
+        traffic::ping_pong_by_pid(self, pairs, round_trips)
     }
 
     fn fan_in_all(&self, producers: u64, messages: u64) -> Timed {
-        fan::run_in(self, producers, messages, |to| fan::AtOnce { messages, to })
+        traffic::fan_in_all(self, producers, messages)
     }
 
     fn send_blocking(&self, threads: u64, messages: u64, limit: Option<usize>) -> Timed {
@@ -119,35 +156,11 @@ impl Contestant for Ganger {
         }
         let scheduler = builder.build().map_err(failed)?;
         scheduler.start().map_err(failed)?;
-        fan::run_from_threads(&scheduler, self.gate, threads, messages)
+        traffic::fan_in_of_threads(&scheduler, self.gate, threads, messages)
     }
 
-    fn fan_out(&self, receivers: u64, messages: u64) -> Timed {
-        fan::run_out(self, receivers, messages)
-    }
-
-    fn typed_ping_pong(&self, pairs: u64, round_trips: u64) -> Timed {
-        typed::ping_pong(self, pairs, round_trips)
-    }
-
-    fn typed_ring(&self, members: u64, tokens: u64, hops: u64) -> Timed {
-        typed::ring(self, members, tokens, hops)
-    }
-
-    fn typed_fan_in(&self, producers: u64, messages: u64) -> Timed {
-        typed::fan_in(self, producers, messages)
-    }
-
-    fn typed_fan_out(&self, receivers: u64, messages: u64) -> Timed {
-        typed::fan_out(self, receivers, messages)
-    }
-
-    fn crowd(&self, processes: u64) -> Result<(Duration, Self::Crowd), Error> {
-        crowd::start(self, processes, |_, gate| crowd::Waiter(gate))
-    }
-
-    fn wake(&self, crowd: Self::Crowd) -> Timed {
-        crowd::wake(self, crowd)
+    fn crowd(&self, processes: u64) -> Result<(Duration, Crowd), Error> {
+        self.waiters(processes, |_| Host::new(Waiter(self.gate)))
     }
 
     fn command_inline(&self, commands: u64) -> Timed {
@@ -186,62 +199,20 @@ impl Contestant for Ganger {
         depend::broadcast(self, members, messages)
     }
 
-    fn sleeper(&self, bell: &'static Bell) -> Result<Deliver, Error> {
-        crowd::sleeper(self, bell)
-    }
-
-    fn due(&self, board: &Arc<Board>) -> Result<Deliver, Error> {
-        crowd::due(self, board)
-    }
-
-    fn herald(&self, heard: Heard) -> Result<Deliver, Error> {
-        crowd::herald(self, heard)
-    }
-
-    fn workers(&self) -> usize {
-        self.workers
-    }
-
-    fn block(&self, stuck: &'static Stuck, processes: u64) -> Result<(), Error> {
-        let gate = self.gate;
-        (0..processes).try_for_each(|_| self.submit(alone::Blocker { stuck, gate }).map(drop))
-    }
-
-    fn race(&self, race: &'static Race, processes: u64) -> Result<(), Error> {
-        let racer = |_| self.submit(alone::Racer::new(race, self.gate)).map(drop);
-        (0..processes).try_for_each(racer)
-    }
-
     fn timer_churn(&self, rounds: u64, has_step: bool) -> Timed {
-        let gate = self.gate;
-        gate.time(1, || match has_step {
-            true => self.submit(timers::Stepping::new(rounds, gate)).map(drop),
-            false => self.submit(timers::Churn::new(rounds, gate)).map(drop),
-        })
+        timers::churn(self, rounds, has_step)
     }
 
-    fn timed_crowd(&self, processes: u64, due: Due) -> Result<(Duration, Self::Crowd), Error> {
-        let timers = self.scheduler.timers();
-        let (now, begin) = (Instant::now(), timers.now());
-        crowd::start(self, processes, |number, gate| timers::Waiter {
+    fn timed_crowd(&self, processes: u64, due: Due) -> Result<(Duration, Crowd), Error> {
+        let (now, begin) = (Instant::now(), self.scheduler.timers().now());
+        self.waiters(processes, |number| timers::Waiter {
             due: begin.after(due.at(number).saturating_duration_since(now)),
-            gate,
+            gate: self.gate,
         })
     }
 
     fn nap(&self, naps: &'static Naps, processes: u64) -> Result<(), Error> {
-        let gate = self.gate;
-        (0..processes).try_for_each(|process| {
-            let nap = naps.of(process);
-            self.submit(timers::Sleeper { nap, gate }).map(drop)
-        })
-    }
-}
-
-impl fmt::Debug for Ganger {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Ganger")
-            .field("scheduler", &self.scheduler)
-            .finish_non_exhaustive()
+        let sleeper = |process| timers::sleeper(naps.of(process), self.gate);
+        (0..processes).try_for_each(|process| self.submit(sleeper(process)).map(drop))
     }
 }

@@ -1,8 +1,10 @@
 //! Processes that set timers, and sleep.
 
+use super::Ganger;
+use crate::whole::contestant::Timed;
 use crate::whole::gate::Gate;
 use crate::whole::timed::{Nap, churn_time};
-use ganger_proc_api::{Context, Event, Events, Process, StepOutput, StepResult, Tag};
+use ganger_proc_api::{Context, Event, Events, Process, StepOutput, StepResult, Tag, process_fn};
 use ganger_sched::{ContextExt, Instant};
 
 /// The number of timers that a process sets in a step that continues.
@@ -10,63 +12,40 @@ const BATCH: u64 = 100;
 
 const DUE: Tag = 1;
 
-/// Sets a timer and cancels it in the same step, this many times.
-pub(super) struct Churn {
-    left: u64,
-    gate: &'static Gate,
-}
-
-impl Churn {
-    pub(super) fn new(left: u64, gate: &'static Gate) -> Self {
-        Self { left, gate }
+/// A process sets a timer and cancels it in the same step, or in the next, this many times.
+pub(super) fn churn(ganger: &Ganger, mut left: u64, has_step: bool) -> Timed {
+    let gate = ganger.gate;
+    if has_step {
+        return ganger.time(process_fn(move |_, events, out| {
+            assert!(events.is_empty(), "each timer is cancelled");
+            // The first step has no timer to cancel.
+            out.cancel(left + 1);
+            if left == 0 {
+                gate.hit();
+                out.done(());
+            } else {
+                out.sleep(churn_time(left), left);
+                out.step_again();
+                left -= 1;
+            }
+            Ok(())
+        }));
     }
-}
-
-impl Process for Churn {
-    fn step(&mut self, ctx: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
+    ganger.time(process_fn(move |ctx, events, out| {
         assert!(events.is_empty(), "each timer is cancelled");
-        for _ in 0..BATCH.min(self.left) {
-            self.left -= 1;
-            let timer = ctx.send_after(churn_time(self.left), ctx.pid(), "late", ());
+        for _ in 0..BATCH.min(left) {
+            left -= 1;
+            let timer = ctx.send_after(churn_time(left), ctx.pid(), "late", ());
             assert!(timer.cancel().is_some());
         }
-        if self.left == 0 {
-            self.gate.hit();
+        if left == 0 {
+            gate.hit();
             out.done(());
         } else {
             out.step_again();
         }
         Ok(())
-    }
-}
-
-/// Sets a timer in each of this many steps, and cancels it in the next step.
-pub(super) struct Stepping {
-    left: u64,
-    gate: &'static Gate,
-}
-
-impl Stepping {
-    pub(super) fn new(left: u64, gate: &'static Gate) -> Self {
-        Self { left, gate }
-    }
-}
-
-impl Process for Stepping {
-    fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
-        assert!(events.is_empty(), "each timer is cancelled");
-        // The first step has no timer to cancel.
-        out.cancel(self.left + 1);
-        if self.left == 0 {
-            self.gate.hit();
-            out.done(());
-        } else {
-            out.sleep(churn_time(self.left), self.left);
-            out.step_again();
-            self.left -= 1;
-        }
-        Ok(())
-    }
+    }))
 }
 
 /// Hits the gate when it starts, and when a message or a timer ends it.
@@ -91,22 +70,17 @@ impl Process for Waiter {
 }
 
 /// Sleeps for as long as it is told, again and again.
-pub(super) struct Sleeper {
-    pub(super) nap: Nap,
-    pub(super) gate: &'static Gate,
-}
-
-impl Process for Sleeper {
-    fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
+pub(super) fn sleeper(mut nap: Nap, gate: &'static Gate) -> impl Process {
+    process_fn(move |_, events, out| {
         // Untaken events would be kept.
         events.for_each(drop);
-        match self.nap.next() {
+        match nap.next() {
             Some(time) => out.sleep(time, DUE),
             None => {
-                self.gate.hit();
+                gate.hit();
                 out.done(());
             }
         }
         Ok(())
-    }
+    })
 }

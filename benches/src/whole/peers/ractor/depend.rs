@@ -1,8 +1,8 @@
 //! Actors that depend on each other: a supervisor that is told of ends, and process groups.
 
-use super::super::actors::{Actors, Consumer};
 use super::{Done, Message, Ractor};
-use crate::whole::contestant::Timed;
+use crate::whole::acts::Consumer;
+use crate::whole::contestant::{Contestant, Timed};
 use crate::whole::gate::Gate;
 use ::ractor::{Actor, ActorProcessingErr, ActorRef, SupervisionEvent, pg};
 
@@ -146,7 +146,7 @@ impl Actor for Failing {
 const GROUP: &str = "broadcast";
 
 pub(super) fn broadcast(ractor: &Ractor, members: u64, messages: u64) -> Timed {
-    let consumer = |_| Consumer::new(messages, ractor.gate);
+    let consumer = |_| Consumer::<u64>::new(messages, ractor.gate);
     let consumers = ractor.start_all(members, consumer)?;
     let cells = consumers.iter().map(ActorRef::get_cell).collect();
     pg::join(GROUP.to_owned(), cells);
@@ -171,7 +171,8 @@ impl Actor for Sender {
         let group = GROUP.to_owned();
         for number in 0..*messages {
             for member in pg::get_members(&group) {
-                member.send_message::<Message>(Message::Number(number))?;
+                // A member of the run before may be on its way out; sums say whether one is lost.
+                drop(member.send_message::<Message<u64>>(Message::Number(number)));
             }
         }
         this.stop(None);

@@ -5,10 +5,11 @@
 mod depend;
 mod pool;
 
-use super::actors::{Act, Actors, Node, Turn};
-use crate::whole::contestant::{Timed, failed};
+use crate::whole::acts::{Node, Turn};
+use crate::whole::contestant::{Contestant, Throw, Timed, asker, failed, throws};
 use crate::whole::gate::Gate;
 use crate::whole::job::Error;
+use crate::whole::load::{Act, Load};
 use ::ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort};
 use std::marker::PhantomData;
 use std::time::Duration;
@@ -31,12 +32,8 @@ impl Ractor {
         has_timers: bool,
         gate: &'static Gate,
     ) -> Result<Self, Error> {
-        let runtime = match has_timers {
-            true => super::tokio::runtime_with_timers(workers)?,
-            false => super::tokio::runtime(workers)?,
-        };
         Ok(Self {
-            runtime,
+            runtime: super::tokio::runtime(workers, has_timers)?,
             workers,
             gate,
         })
@@ -51,32 +48,32 @@ impl Ractor {
 /// The type of actors with numbers as messages.
 struct Host<A>(PhantomData<fn(A)>);
 
-pub(in crate::whole) enum Message {
+pub(in crate::whole) enum Message<M: Load> {
     /// The next actor of a ring.
     Next(ActorRef<Self>),
-    Number(u64),
+    Number(M),
 }
 
-struct State<A> {
+struct State<A: Act> {
     act: A,
-    next: Option<ActorRef<Message>>,
+    next: Option<ActorRef<Message<A::Load>>>,
 }
 
 impl<A: Act> Actor for Host<A> {
-    type Msg = Message;
+    type Msg = Message<A::Load>;
     type State = State<A>;
     type Arguments = A;
 
     async fn pre_start(
         &self,
-        _: ActorRef<Message>,
+        _: ActorRef<Self::Msg>,
         act: A,
     ) -> Result<State<A>, ActorProcessingErr> {
         let next = None;
         Ok(State { act, next })
     }
 
-    async fn post_start(&self, this: ActorRef<Message>, state: &mut State<A>) -> Done {
+    async fn post_start(&self, this: ActorRef<Self::Msg>, state: &mut State<A>) -> Done {
         if state.act.started() {
             this.stop(None);
         }
@@ -85,23 +82,23 @@ impl<A: Act> Actor for Host<A> {
 
     async fn handle(
         &self,
-        this: ActorRef<Message>,
-        message: Message,
+        this: ActorRef<Self::Msg>,
+        message: Self::Msg,
         State { act, next }: &mut State<A>,
     ) -> Done {
-        let number = match message {
+        let load = match message {
             Message::Next(actor) => {
                 *next = Some(actor);
                 return Ok(());
             }
-            Message::Number(number) => number,
+            Message::Number(load) => load,
         };
-        let pass = |number| {
+        let pass = |load| {
             let next = next.as_ref().expect("a next one");
-            let sent = next.send_message(Message::Number(number));
-            sent.expect("the next one is there");
+            let sent = next.send_message(Message::Number(load));
+            assert!(sent.is_ok(), "the next one is there");
         };
-        if act.heard(number, pass) {
+        if act.heard(load, pass) {
             this.stop(None);
         }
         Ok(())
@@ -193,8 +190,8 @@ impl Actor for Server {
     }
 }
 
-impl Actors for Ractor {
-    type Ref<A: Act> = ActorRef<Message>;
+impl Contestant for Ractor {
+    type Ref<A: Act> = ActorRef<Message<A::Load>>;
 
     fn gate(&self) -> &'static Gate {
         self.gate
@@ -210,7 +207,7 @@ impl Actors for Ractor {
         &self,
         actors: u64,
         make: impl Fn(u64) -> A,
-        mut started: impl FnMut(ActorRef<Message>),
+        mut started: impl FnMut(Self::Ref<A>),
     ) -> Result<(), Error> {
         self.runtime.block_on(async {
             for number in 0..actors {
@@ -225,17 +222,17 @@ impl Actors for Ractor {
         &self,
         members: u64,
         make: impl Fn() -> A,
-    ) -> Result<Vec<ActorRef<Message>>, Error> {
+    ) -> Result<Vec<Throw<A::Load>>, Error> {
         let ring = self.start_all(members, |_| make())?;
         for (member, next) in ring.iter().zip(ring.iter().cycle().skip(1)) {
             let next = Message::Next(next.clone());
             member.send_message(next).map_err(failed)?;
         }
-        Ok(ring)
+        Ok(throws::<Self, A>(ring))
     }
 
-    fn send<A: Act>(to: &ActorRef<Message>, number: u64) -> Result<(), Error> {
-        to.send_message(Message::Number(number)).map_err(failed)
+    fn send<A: Act>(to: &Self::Ref<A>, load: A::Load) -> Result<(), Error> {
+        to.send_message(Message::Number(load)).map_err(failed)
     }
 
     fn start_turns<T: Turn>(&self, actors: u64, make: impl Fn() -> T) -> Result<(), Error> {
@@ -256,19 +253,17 @@ impl Actors for Ractor {
     fn command_asked(&self, commands: u64) -> Timed {
         let gate = self.gate;
         let server = self.spawn_one(Server, ())?;
-        let asker = async move {
-            let mut sum = 0;
-            for number in 1..=commands {
-                let answer = server.call(|reply| Ask(number, reply), None).await;
-                sum += answer.expect("a request").expect("an answer");
-            }
-            server.stop(None);
-            gate.hit_with(sum);
-        };
-        gate.time(1, || {
+        let its = server.clone();
+        let asker = asker!(gate, 1..=commands, |number| {
+            let answer = its.call(|reply| Ask(number, reply), None).await;
+            answer.expect("a request").expect("an answer")
+        });
+        let time = gate.time(1, || {
             drop(self.runtime.spawn(asker));
             Ok(())
-        })
+        })?;
+        server.stop(None);
+        Ok(time)
     }
 
     fn call_from_outside(&self, calls: u64) -> Timed {

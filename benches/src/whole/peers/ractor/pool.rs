@@ -1,7 +1,7 @@
 //! Jobs, which a factory gives to its workers.
 
 use super::Ractor;
-use crate::whole::contestant::{Timed, failed};
+use crate::whole::contestant::{Timed, asker, failed};
 use crate::whole::jobs::{POOL, compute};
 use ::ractor::factory::queues::DefaultQueue;
 use ::ractor::factory::routing::QueuerRouting;
@@ -30,15 +30,13 @@ pub(super) fn run(ractor: &Ractor, callers: u64, jobs: u64, length: Duration) ->
     let time = gate.time(callers, || {
         for _ in 0..callers {
             let factory = factory.clone();
-            ractor.runtime.spawn(async move {
-                let mut sum = 0;
-                for number in (1..=jobs).rev() {
+            ractor
+                .runtime
+                .spawn(asker!(gate, (1..=jobs).rev(), |number| {
                     let job = |reply| Compute(number, length, reply);
                     let answer = factory.call_job((), job, None).await;
-                    sum += answer.expect("a factory").expect("an answer");
-                }
-                gate.hit_with(sum);
-            });
+                    answer.expect("a factory").expect("an answer")
+                }));
         }
         Ok(())
     })?;

@@ -1,7 +1,7 @@
 //! Tasks that depend on each other: a set of tasks whose ends are awaited, and a channel to many.
 
 use super::Tokio;
-use crate::whole::contestant::{Timed, failed};
+use crate::whole::contestant::{Timed, asker, failed};
 use crate::whole::jobs::{POOL, compute};
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use tokio::task::JoinSet;
 
 pub(super) fn spawn_monitored(tokio: &Tokio, processes: u64) -> Timed {
     let gate = tokio.gate;
-    let parent = async move {
+    tokio.time(async move {
         let mut children = JoinSet::new();
         for _ in 0..processes {
             children.spawn(async {});
@@ -20,10 +20,6 @@ pub(super) fn spawn_monitored(tokio: &Tokio, processes: u64) -> Timed {
             told += 1;
         }
         gate.hit_with(told);
-    };
-    gate.time(1, || {
-        drop(tokio.runtime.spawn(parent));
-        Ok(())
     })
 }
 
@@ -61,7 +57,7 @@ async fn fail(is_last: bool) -> Result<(), Failed> {
 
 pub(super) fn restart(tokio: &Tokio, restarts: u64) -> Timed {
     let gate = tokio.gate;
-    let supervisor = async move {
+    tokio.time(async move {
         let mut children = JoinSet::new();
         let mut restarted = 0;
         children.spawn(fail(restarts == 0));
@@ -70,10 +66,6 @@ pub(super) fn restart(tokio: &Tokio, restarts: u64) -> Timed {
             children.spawn(fail(restarted == restarts));
         }
         gate.hit_with(restarted);
-    };
-    gate.time(1, || {
-        drop(tokio.runtime.spawn(supervisor));
-        Ok(())
     })
 }
 
@@ -82,25 +74,20 @@ pub(super) fn pool(tokio: &Tokio, callers: u64, jobs: u64, length: Duration) -> 
     let gate = tokio.gate;
     let places = Arc::new(Semaphore::new(POOL));
     gate.time(callers, || {
-        for _ in 0..callers {
+        tokio.spawn_each(callers, |_| {
             let places = Arc::clone(&places);
-            tokio.runtime.spawn(async move {
-                let mut mine = JoinSet::new();
-                let mut sum = 0;
-                for number in (1..=jobs).rev() {
-                    let place = Arc::clone(&places).acquire_owned().await;
-                    let place = place.expect("it is not closed");
-                    mine.spawn(async move {
-                        let answer = compute(number, length);
-                        drop(place);
-                        answer
-                    });
-                    let answer = mine.join_next().await.expect("there is one");
-                    sum += answer.expect("no job panics");
-                }
-                gate.hit_with(sum);
-            });
-        }
-        Ok(())
+            let mut mine = JoinSet::new();
+            asker!(gate, (1..=jobs).rev(), |number| {
+                let place = Arc::clone(&places).acquire_owned().await;
+                let place = place.expect("it is not closed");
+                mine.spawn(async move {
+                    let answer = compute(number, length);
+                    drop(place);
+                    answer
+                });
+                let answer = mine.join_next().await.expect("there is one");
+                answer.expect("no job panics")
+            })
+        })
     })
 }

@@ -1,0 +1,260 @@
+//! Ganger's tasks: processes that are async functions, in the workloads A1 to A11.
+
+use crate::whole::acts::Turn;
+use crate::whole::contestant::{Contestant, Crowd, Throw, Timed, failed};
+use crate::whole::gate::Gate;
+use crate::whole::job::Error;
+use crate::whole::load::{Act, Wire};
+use crate::whole::timed::{Due, churn_time};
+use ganger_proc_api::{BoxError, Reply, TypedCommand};
+use ganger_sched::{Address, ProcessHandle, Scheduler};
+use ganger_task::Cx;
+use std::future::poll_fn;
+use std::pin::pin;
+use std::task::Poll;
+use std::time::{Duration, Instant};
+
+/// A scheduler with a task that answers commands.
+pub(super) struct Tasks {
+    scheduler: Scheduler,
+    workers: usize,
+    gate: &'static Gate,
+}
+
+/// Answered with its own number.
+struct Ask(u64);
+
+impl TypedCommand for Ask {
+    type Answer = u64;
+}
+
+impl Tasks {
+    /// Creates a scheduler with this number of running workers. Its tasks hit the gate.
+    pub(super) fn new(workers: usize, gate: &'static Gate) -> Result<Self, Error> {
+        let scheduler = Scheduler::builder().workers(workers).build();
+        let scheduler = scheduler.map_err(failed)?;
+        let tasks = Self {
+            scheduler,
+            workers,
+            gate,
+        };
+        let server = tasks.start(async |cx: Cx<(u64, Reply<u64>)>| {
+            while let Some((number, reply)) = cx.recv().await {
+                reply.complete(number);
+            }
+            Ok(())
+        });
+        let server = server?.address().clone();
+        let ask = move |Ask(number), reply| Ok(server.send((number, reply))?);
+        tasks.scheduler.register_for(ask).map_err(failed)?;
+        tasks.scheduler.start().map_err(failed)?;
+        Ok(tasks)
+    }
+
+    fn start<M, R, F, Fut>(&self, body: F) -> Result<ProcessHandle<M>, Error>
+    where
+        M: Send + 'static,
+        R: Send + 'static,
+        F: FnOnce(Cx<M>) -> Fut + Send + 'static,
+        Fut: Future<Output = Result<R, BoxError>> + Send + 'static,
+    {
+        self.scheduler.spawn(body).map_err(failed)
+    }
+
+    /// Starts tasks that are made of their numbers.
+    fn waiters<F, Fut>(
+        &self,
+        processes: u64,
+        wait: impl Fn(u64) -> F,
+    ) -> Result<(Duration, Crowd), Error>
+    where
+        F: FnOnce(Cx<u64>) -> Fut + Send + 'static,
+        Fut: Future<Output = Result<(), BoxError>> + Send + 'static,
+    {
+        let mut crowd = Vec::with_capacity(usize::try_from(processes).map_err(failed)?);
+        let time = self.gate.time(processes, || {
+            for number in 0..processes {
+                crowd.push(self.start(wait(number))?);
+            }
+            Ok(())
+        })?;
+        let wake = |waiter: &ProcessHandle<u64>| waiter.send(0).map_err(failed);
+        Ok((time, Crowd::new(crowd, wake)))
+    }
+}
+
+impl Contestant for Tasks {
+    type Ref<A: Act> = Address<A::Load>;
+
+    fn gate(&self) -> &'static Gate {
+        self.gate
+    }
+
+    fn workers(&self) -> usize {
+        self.workers
+    }
+
+    fn start_each<A: Act>(
+        &self,
+        actors: u64,
+        make: impl Fn(u64) -> A,
+        mut started: impl FnMut(Address<A::Load>),
+    ) -> Result<(), Error> {
+        for number in 0..actors {
+            let mut act = make(number);
+            let task = self.start(async move |cx: Cx<A::Load>| {
+                if act.started() {
+                    return Ok(());
+                }
+                while !act.heard(cx.recv().await.ok_or("cancelled")?, drop) {}
+                Ok(())
+            });
+            started(task?.address().clone());
+        }
+        Ok(())
+    }
+
+    fn ring<A: Act>(
+        &self,
+        members: u64,
+        make: impl Fn() -> A,
+    ) -> Result<Vec<Throw<A::Load>>, Error> {
+        let member = |_| {
+            let mut act = make();
+            let task = self.start(async move |cx: Cx<Wire<A::Load>>| {
+                let Some(Wire::Next(next)) = cx.recv().await else {
+                    return Err("it has no next one".into());
+                };
+                let pass = |load| {
+                    let sent = next.send(Wire::Load(load));
+                    assert!(sent.is_ok(), "the next one is there");
+                };
+                while let Some(Wire::Load(load)) = cx.recv().await {
+                    if act.heard(load, pass) {
+                        break;
+                    }
+                }
+                Ok(())
+            });
+            Ok(task?.address().clone())
+        };
+        let ring: Vec<_> = (0..members).map(member).collect::<Result<_, Error>>()?;
+        for (member, next) in ring.iter().zip(ring.iter().cycle().skip(1)) {
+            member.send(Wire::Next(next.clone())).map_err(failed)?;
+        }
+        let throw = |to: Address<_>| -> Throw<A::Load> {
+            Box::new(move |load| to.send(Wire::Load(load)).map_err(failed))
+        };
+        Ok(ring.into_iter().map(throw).collect())
+    }
+
+    fn send<A: Act>(to: &Address<A::Load>, load: A::Load) -> Result<(), Error> {
+        to.send(load).map_err(failed)
+    }
+
+    fn start_turns<T: Turn>(&self, actors: u64, make: impl Fn() -> T) -> Result<(), Error> {
+        (0..actors).try_for_each(|_| {
+            let mut turns = make();
+            let task = async move |cx: Cx| {
+                while turns.turn() {
+                    cx.yield_now().await;
+                }
+                Ok(())
+            };
+            self.start(task).map(drop)
+        })
+    }
+
+    /// Takes no address of a task, which would be counted.
+    fn spawn(&self, processes: u64) -> Timed {
+        let gate = self.gate;
+        let hit = async move |_: Cx| {
+            gate.hit();
+            Ok(())
+        };
+        gate.time(processes, || {
+            (0..processes).try_for_each(|_| self.start(hit).map(drop))
+        })
+    }
+
+    fn crowd(&self, processes: u64) -> Result<(Duration, Crowd), Error> {
+        let gate = self.gate;
+        self.waiters(processes, |_| {
+            async move |cx: Cx<u64>| {
+                gate.hit();
+                cx.recv().await.ok_or("cancelled")?;
+                gate.hit();
+                Ok(())
+            }
+        })
+    }
+
+    fn command_asked(&self, commands: u64) -> Timed {
+        let gate = self.gate;
+        let task = async move |cx: Cx| {
+            let mut sum = 0;
+            for number in 1..=commands {
+                sum += cx.command(Ask(number)).await?;
+            }
+            gate.hit_with(sum);
+            Ok(())
+        };
+        gate.time(1, || self.start(task).map(drop))
+    }
+
+    fn call(&self, calls: u64) -> Timed {
+        let gate = self.gate;
+        let server = self.start(async move |cx: Cx<(u64, Reply<u64>)>| {
+            for _ in 0..calls {
+                let (number, reply) = cx.recv().await.ok_or("cancelled")?;
+                reply.complete(number);
+            }
+            gate.hit();
+            Ok(())
+        })?;
+        let to = server.address().clone();
+        let task = async move |cx: Cx| {
+            let mut sum = 0;
+            for number in 1..=calls {
+                sum += cx.ask(to.call(move |reply| (number, reply))).await?;
+            }
+            gate.hit_with(sum);
+            Ok(())
+        };
+        gate.time(2, || self.start(task).map(drop))
+    }
+
+    fn timer_churn(&self, rounds: u64, has_step: bool) -> Timed {
+        let gate = self.gate;
+        let task = async move |cx: Cx| {
+            for number in 0..rounds {
+                let mut sleep = pin!(cx.sleep(churn_time(number)));
+                // The first poll begins it.
+                let polled = poll_fn(|context| Poll::Ready(sleep.as_mut().poll(context))).await;
+                assert!(polled.is_pending());
+                if has_step {
+                    cx.yield_now().await;
+                }
+            }
+            gate.hit();
+            Ok(())
+        };
+        gate.time(1, || self.start(task).map(drop))
+    }
+
+    fn timed_crowd(&self, processes: u64, due: Due) -> Result<(Duration, Crowd), Error> {
+        let gate = self.gate;
+        self.waiters(processes, |number| {
+            let due = due.at(number);
+            async move |cx: Cx<u64>| {
+                gate.hit();
+                let left = due.saturating_duration_since(Instant::now());
+                if let Ok(message) = cx.timeout(left, cx.recv()).await {
+                    message.ok_or("cancelled")?;
+                }
+                gate.hit();
+                Ok(())
+            }
+        })
+    }
+}
