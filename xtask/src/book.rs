@@ -3,7 +3,6 @@
 use crate::root::root;
 use crate::{Failure, tidy};
 use clap::Args;
-use std::io::ErrorKind;
 use std::process::Command;
 
 /// What is done with the book.
@@ -29,15 +28,12 @@ pub(crate) fn run(options: Options) -> Result<(), Failure> {
         mdbook.arg("--open");
     }
     match mdbook.status() {
-        Ok(status) if status.success() => {
-            let path = root().join("book").join("index.html");
-            println!("the book is in {}", path.display());
-            Ok(())
+        Ok(status) if status.success() => println!("the book is in {}/book", root().display()),
+        Ok(status) => return Err(format!("mdbook has failed: {status}").into()),
+        Err(error) => {
+            let install = "`cargo install --locked mdbook` installs it";
+            return Err(format!("can't run mdbook: {error}; {install}").into());
         }
-        Ok(status) => Err(format!("mdbook has failed: {status}").into()),
-        Err(error) if error.kind() == ErrorKind::NotFound => {
-            Err("there is no mdbook: `cargo install --locked mdbook` installs it".into())
-        }
-        Err(error) => Err(format!("can't run mdbook: {error}").into()),
     }
+    Ok(())
 }

@@ -11,9 +11,7 @@ pub(crate) fn path(name: &str) -> PathBuf {
     let own = env::current_exe().ok();
     let target = own.as_deref().and_then(|own| own.parent()?.parent());
     let folder = target.map_or_else(|| Tree::own().target, PathBuf::from);
-    folder
-        .join("release")
-        .join(format!("{name}{}", env::consts::EXE_SUFFIX))
+    folder.join(format!("release/{name}{}", env::consts::EXE_SUFFIX))
 }
 
 /// Runs the command in the place of this program, so that Ctrl-C and the exit code are its own.
@@ -29,10 +27,8 @@ pub(crate) fn become_it(mut command: Command) -> ExitCode {
             code.map_or(ExitCode::FAILURE, ExitCode::from)
         }
         Err(error) => {
-            eprintln!(
-                "error: can't run {}: {error}",
-                command.get_program().display()
-            );
+            let program = command.get_program().display();
+            eprintln!("error: can't run {program}: {error}");
             ExitCode::FAILURE
         }
     }

@@ -67,13 +67,7 @@ pub(crate) fn crates() -> Result<BTreeMap<String, toml::Table>, Failure> {
 /// Returns the project's files, relative to its folder, in order and with `/` on every system:
 /// files that git knows or would add; outside of git, all files that are not hidden and not built.
 pub(crate) fn files() -> Result<Vec<String>, Failure> {
-    let list = [
-        "ls-files",
-        "-z",
-        "--cached",
-        "--others",
-        "--exclude-standard",
-    ];
+    let list = "ls-files -z --cached --others --exclude-standard".split(' ');
     let output = Command::new("git").args(list).current_dir(root()).output();
     let mut files: Vec<_> = match output {
         Ok(output) if output.status.success() => {

@@ -77,7 +77,6 @@ fn write_secret(path: &Path, key: &KeyPair) -> io::Result<()> {
         use std::os::unix::fs::OpenOptionsExt;
         options.mode(0o600);
     }
-    options
-        .open(path)?
-        .write_all(key.serialize_pem().as_bytes())
+    let mut file = options.open(path)?;
+    file.write_all(key.serialize_pem().as_bytes())
 }

@@ -25,10 +25,8 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     for name in &options.names {
         let is_of_name = |it: char| it.is_ascii_alphanumeric() || "-_.".contains(it);
         if name.is_empty() || name.starts_with('.') || !name.chars().all(is_of_name) {
-            return Err(format!(
-                "{name:?} can't be in a certificate: letters, digits, `-`, `_` and `.` can"
-            )
-            .into());
+            let what = "letters, digits, `-`, `_` and `.` can";
+            return Err(format!("{name:?} can't be in a certificate: {what}").into());
         }
     }
     let since = std::time::SystemTime::UNIX_EPOCH.elapsed()?;

@@ -120,14 +120,13 @@ impl Committed {
                 less.push(*name);
             }
         }
-        match (&*more, &*less) {
-            ([], []) => None,
-            ([], less) => Some((
-                false,
-                format!("{}: less; --accept commits it", less.join(", ")),
-            )),
-            (more, _) => Some((true, format!("{}: MORE than is tolerated", more.join(", ")))),
-        }
+        let is_more = !more.is_empty();
+        let (columns, what) = match is_more {
+            true => (more, "MORE than is tolerated"),
+            false => (less, "less; --accept commits it"),
+        };
+        let is_any = !columns.is_empty();
+        is_any.then(|| (is_more, format!("{}: {what}", columns.join(", "))))
     }
 }
 
@@ -142,23 +141,16 @@ mod tests {
 
     #[test]
     fn more_than_the_tolerance_is_more() {
-        let committed = Committed {
-            tolerance: 0.02,
-            slack: 0.05,
-            sets: Vec::new(),
-        };
+        let mut committed = Committed::default();
+        (committed.tolerance, committed.slack) = (0.02, 0.05);
+        let before = Some(2.08);
         for (own, rmws, before, expected) in [
-            (
-                97.0,
-                Some(2.08),
-                Some(2.08),
-                "own: less; --accept commits it",
-            ),
-            (101.9, Some(2.12), Some(2.08), ""),
-            (102.1, Some(2.08), Some(2.08), "own: MORE than is tolerated"),
-            (90.0, Some(2.14), Some(2.08), "rmws: MORE than is tolerated"),
+            (97.0, before, before, "own: less; --accept commits it"),
+            (101.9, Some(2.12), before, ""),
+            (102.1, before, before, "own: MORE than is tolerated"),
+            (90.0, Some(2.14), before, "rmws: MORE than is tolerated"),
             // Here they can't be counted.
-            (100.0, None, Some(2.08), ""),
+            (100.0, None, before, ""),
             (100.0, Some(2.0), None, "NOT committed yet"),
         ] {
             let verdict = committed.verdict(&cost(own, rmws), Some(&cost(100.0, before)));

@@ -79,17 +79,13 @@ mod tests {
         assert_eq!(names.len(), ALL.len());
         for metric in ALL {
             let mut parts = metric.name.split('.');
-            assert_eq!(parts.next(), Some("ganger"), "{metric:?}");
             let is_word = |it: &str| !it.is_empty() && it.bytes().all(|it| it.is_ascii_lowercase());
-            assert!(parts.all(is_word), "{metric:?}");
-            let is_things = metric.unit.starts_with('{') && metric.unit.ends_with('}');
-            assert!(
-                ["s", "By"].contains(&metric.unit) || is_things,
-                "{metric:?}"
-            );
-            assert!(!metric.labels.contains(&"pid"), "{metric:?}");
-            assert!(metric.help.ends_with('.'), "{metric:?}");
-            assert!(SECTIONS.iter().any(|it| it.0 == metric.of), "{metric:?}");
+            let is_name = parts.next() == Some("ganger") && parts.all(is_word);
+            let is_counted = metric.unit.starts_with('{') && metric.unit.ends_with('}');
+            let is_unit = ["s", "By"].contains(&metric.unit) || is_counted;
+            let is_plain = !metric.labels.contains(&"pid") && metric.help.ends_with('.');
+            let is_shown = SECTIONS.iter().any(|it| it.0 == metric.of);
+            assert!(is_name && is_unit && is_plain && is_shown, "{metric:?}");
         }
         assert!(document().contains("|`ganger.step.duration{type}`|histogram, s|"));
     }

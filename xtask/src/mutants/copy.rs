@@ -21,17 +21,17 @@ impl Copy {
     /// The copy in `folder`, brought up to date with the workspace.
     pub(crate) fn new(folder: &Path) -> Result<Self, Failure> {
         let files = files()?;
-        let tree = Tree {
-            root: folder.join("tree"),
-            target: folder.join("target"),
-        };
-        fs::create_dir_all(&tree.root)?;
-        for path in walk(&tree.root)?
-            .iter()
-            .filter(|path| !files.contains(path))
-        {
-            fs::remove_file(tree.root.join(path))?;
+        let (root_of, target) = (folder.join("tree"), folder.join("target"));
+        fs::create_dir_all(&root_of)?;
+        let mut old = walk(&root_of)?;
+        old.retain(|path| !files.contains(path));
+        for path in old {
+            fs::remove_file(root_of.join(path))?;
         }
+        let tree = Tree {
+            root: root_of,
+            target,
+        };
         for path in files {
             write(&tree.root.join(&path), &fs::read(root().join(&path))?)?;
         }
@@ -46,8 +46,8 @@ impl Copy {
         }
         for (path, text) in changes {
             let file = self.tree.root.join(path);
-            self.originals
-                .insert(path.clone(), fs::read_to_string(&file)?);
+            let original = fs::read_to_string(&file)?;
+            self.originals.insert(path.clone(), original);
             write(&file, text.as_bytes())?;
         }
         Ok(())

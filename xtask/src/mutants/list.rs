@@ -45,15 +45,10 @@ pub(crate) fn parse(text: &str) -> Result<Vec<Mutant>, String> {
             (2, _) if !head.is_empty() => {
                 let (rest, why) = rest.rsplit_once(" -- ").unwrap_or((rest, ""));
                 let (name, edit) = rest.split_once(' ').unwrap_or((rest, ""));
-                let [name, why, head, edit] = [name, why, head, edit].map(str::to_owned);
-                let (edits, reason) = (vec![edit], String::new());
-                mutants.push(Mutant {
-                    name,
-                    why,
-                    head,
-                    edits,
-                    reason,
-                });
+                let mut mutant = Mutant::default();
+                (mutant.name, mutant.head) = (name.to_owned(), head.to_owned());
+                (mutant.why, mutant.edits) = (why.to_owned(), vec![edit.to_owned()]);
+                mutants.push(mutant);
             }
             (6, Some(mutant)) => mutant.add(rest),
             _ => return Err(format!("line {number} belongs to no killer and no mutant")),
@@ -135,14 +130,9 @@ fn place(text: &str) -> Place {
     let (text, file) = text.rsplit_once(" in ").unwrap_or((text, ""));
     let (in_crate, at) = text.split_once('/').unwrap_or(("", text));
     let [in_crate, at, file] = [in_crate, at, file].map(|part| part.trim().to_owned());
-    let (find, nth) = (String::new(), None);
-    Place {
-        in_crate,
-        at,
-        file,
-        find,
-        nth,
-    }
+    let mut place = Place::default();
+    (place.in_crate, place.at, place.file) = (in_crate, at, file);
+    place
 }
 
 #[cfg(test)]

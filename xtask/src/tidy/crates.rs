@@ -20,15 +20,11 @@ pub(super) fn check_manifest(path: &str, manifest: &Table, layers: &str, finding
     if package.get("publish").and_then(Value::as_bool) == Some(false) {
         return;
     }
-    let docs = package
-        .get("metadata")
-        .and_then(|it| it.get("docs")?.get("rs"));
-    if docs.and_then(|docs| docs.get("all-features")?.as_bool()) != Some(true) {
-        findings.add(
-            path,
-            0,
-            "`[package.metadata.docs.rs]` needs `all-features = true`",
-        );
+    let docs = package.get("metadata").and_then(|it| it.get("docs"));
+    let all = docs.and_then(|docs| docs.get("rs")?.get("all-features")?.as_bool());
+    if all != Some(true) {
+        let what = "`[package.metadata.docs.rs]` needs `all-features = true`";
+        findings.add(path, 0, what);
     }
     if !path.starts_with("crates/") {
         return;
@@ -44,24 +40,15 @@ pub(super) fn check_manifest(path: &str, manifest: &Table, layers: &str, finding
     // The lines that are left are below.
     let below: Vec<_> = lines.flat_map(|line| line.split("  ")).collect();
     let targets = manifest.get("target").and_then(Value::as_table);
-    let targets = targets
-        .into_iter()
-        .flat_map(Table::values)
-        .filter_map(Value::as_table);
-    for table in targets.chain([manifest]) {
-        for kind in ["dependencies", "build-dependencies"] {
-            for name in table
-                .get(kind)
-                .and_then(Value::as_table)
-                .into_iter()
-                .flat_map(Table::keys)
-            {
-                let other = name.strip_prefix("ganger-");
-                if let Some(other) = other.filter(|other| !below.contains(other)) {
-                    let what =
-                        format!("{own} must not depend on {other}, not below it in {LAYERS}");
-                    findings.add(path, 0, what);
-                }
+    let targets = targets.into_iter().flat_map(Table::values);
+    for table in targets.filter_map(Value::as_table).chain([manifest]) {
+        let kinds = ["dependencies", "build-dependencies"].map(|kind| table.get(kind));
+        let tables = kinds.into_iter().flatten().filter_map(Value::as_table);
+        let names = tables.flat_map(Table::keys);
+        for other in names.filter_map(|name| name.strip_prefix("ganger-")) {
+            if !below.contains(&other) {
+                let what = format!("{own} must not depend on {other}: not below it in {LAYERS}");
+                findings.add(path, 0, what);
             }
         }
     }
@@ -72,11 +59,8 @@ pub(super) fn check_manifest(path: &str, manifest: &Table, layers: &str, finding
 pub(super) fn check_built(sources: &[Source], findings: &mut Findings) {
     for Source { path, .. } in sources {
         if path.contains("/tests/loom_") {
-            findings.add(
-                path,
-                0,
-                "models among the tests are modules of tests/it/main.rs",
-            );
+            let what = "models among the tests are modules of tests/it/main.rs";
+            findings.add(path, 0, what);
         }
         let name = path.trim_end_matches(".rs").trim_end_matches("/mod");
         let is_module = path.contains("/src/") || path.contains("/tests/it/");

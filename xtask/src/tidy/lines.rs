@@ -88,9 +88,8 @@ pub(super) fn check_document(path: &str, text: &str, findings: &mut Findings) {
 /// Whether an `Ordering:` comment is in the statement of the line at `index`, or just above.
 fn is_explained(source: &Source, index: usize) -> bool {
     let before = source.lines[..index].iter();
-    let end = before
-        .rev()
-        .position(|line| line.code.trim_end().ends_with([';', '{', '}']));
+    let ends = |code: &str| code.trim_end().ends_with([';', '{', '}']);
+    let end = before.rev().position(|line| ends(&line.code));
     let start = (index - end.unwrap_or(index)).min(index.saturating_sub(REACH));
     let mut lines = source.lines[start..=index].iter();
     lines.any(|line| line.comment.trim().starts_with("Ordering:"))
@@ -98,10 +97,8 @@ fn is_explained(source: &Source, index: usize) -> bool {
 
 /// Complains of the first of the pronouns in a text.
 fn check_words(path: &str, number: usize, text: &str, findings: &mut Findings) {
-    let mut words = text.split(|c| !is_word(c));
-    if let Some(word) =
-        words.find(|word| PRONOUNS.split(' ').any(|it| it.eq_ignore_ascii_case(word)))
-    {
+    let is_pronoun = |word: &&str| PRONOUNS.split(' ').any(|it| it.eq_ignore_ascii_case(word));
+    if let Some(word) = text.split(|c| !is_word(c)).find(is_pronoun) {
         let what = format!("`{word}`: name the role, such as the sender, the worker, the thief");
         findings.add(path, number, what);
     }

@@ -113,16 +113,13 @@ mod tests {
         let text = "a(\"b // \\\" c\"); // b\n/* c\n */ f\n//! g\nr#\"a \"\n// \"# '\"'\n";
         let source = Source::parse("x.rs", text);
         let lines = source.lines.iter();
-        let lines: Vec<_> = lines.map(|l| (&*l.code, l.comment.trim())).collect();
-        let expected = [
-            ("a(\"\"); ", "b"),
-            ("", "c"),
-            (" f", "*/"),
-            ("", "g"),
-            ("r#\"", ""),
-            ("\"# ''", ""),
-        ];
-        assert_eq!(lines, expected);
+        let lines: Vec<_> = lines
+            .map(|it| it.code.clone() + "|" + it.comment.trim())
+            .collect();
+        assert_eq!(
+            lines,
+            ["a(\"\"); |b", "|c", " f|*/", "|g", "r#\"|", "\"# ''|"]
+        );
         assert_eq!((count("a_b a, ba", "a"), count("x", "y")), (1, 0));
     }
 
