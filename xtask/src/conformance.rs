@@ -179,9 +179,8 @@ pub fn third<H: Harness>(ground) {\n    if !harness.cut() {\n        return;\n  
             ("crates/a/tests/it/simulated.rs", simulated),
             ("crates/a/tests/it/own.rs", own),
         ];
-        table(&Texts::from(
-            texts.map(|(path, text)| (path.to_owned(), text.to_owned())),
-        ))
+        let texts = texts.map(|(path, text)| (path.to_owned(), text.to_owned()));
+        table(&Texts::from(texts))
     }
 
     #[test]

@@ -33,10 +33,8 @@ mod tests {
         let manifest: toml::Table = manifest.parse().unwrap();
         for target in manifest["bin"].as_array().unwrap() {
             let target = target["name"].as_str().unwrap();
-            assert!(
-                workflow.contains(&format!("- {{ target: {target}, ")),
-                "{target}"
-            );
+            let row = format!("- {{ target: {target}, ");
+            assert!(workflow.contains(&row), "{target}");
             let corpus = root().join("fuzz/corpus").join(target);
             assert!(corpus.read_dir().unwrap().next().is_some(), "{target}");
         }

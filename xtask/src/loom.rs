@@ -175,10 +175,8 @@ fn run_one(package: &str, model: &Test, options: &Options) -> bool {
     let told = text.lines().filter_map(|line| line.split_once("runs: "));
     let runs: u64 = told.filter_map(|(_, runs)| runs.parse::<u64>().ok()).sum();
     let seconds = time.as_secs_f64();
-    println!(
-        "{seconds:>7.1} s {runs:>7} runs  {package} {}: {verdict}",
-        model.called
-    );
+    let called = &model.called;
+    println!("{seconds:>7.1} s {runs:>7} runs  {package} {called}: {verdict}");
     if ending != Ending::Passed {
         println!("{text}");
     }

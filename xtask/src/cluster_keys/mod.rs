@@ -38,9 +38,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     for name in &options.names {
         println!("{folder}/{name}: for the machine of {name}");
     }
-    println!(
-        "{folder}/{}: for more certificates later, and for no node. Keep it secret.",
-        issue::AUTHORITY_KEY
-    );
+    let key = issue::AUTHORITY_KEY;
+    println!("{folder}/{key}: for more certificates later, and for no node. Keep it secret.");
     Ok(())
 }

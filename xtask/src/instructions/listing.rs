@@ -16,9 +16,7 @@ pub(super) type Listing = BTreeMap<u64, &'static str>;
 /// Returns the atomic instructions of a program; the error says what is missing.
 pub(super) fn listing(program: &Path) -> Result<Listing, String> {
     if ARCH != "x86_64" {
-        return Err(format!(
-            "read-modify-writes are not told from others on {ARCH}"
-        ));
+        return Err(format!("{ARCH}'s read-modify-writes are not known"));
     }
     let mut objdump = Command::new("objdump");
     objdump.args(["-d", "--no-show-raw-insn"]).arg(program);

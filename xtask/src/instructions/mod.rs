@@ -196,11 +196,9 @@ fn count(options: &Options) -> Result<Result<Option<String>, String>, Failure> {
             worse.extend(is_worse.then_some(&**name));
         }
     }
-    let complaint = format!(
-        "{} take more than is committed, or are not; \
-         `cargo xtask bench --instructions --accept` commits those that are meant",
-        worse.join(", ")
-    );
+    let accept = "`cargo xtask bench --instructions --accept` commits those that are meant";
+    let worse = worse.join(", ");
+    let complaint = format!("{worse} take more than is committed, or are not; {accept}");
     let is_fine = worse.is_empty() || options.accept;
     if options.accept {
         let all = known.filter(|_| !options.only.is_empty());
@@ -248,10 +246,8 @@ mod tests {
         let (few, many) = (profile(1_000, 30), profile(5_154, 90));
         let cost = |listing| Vec::from_iter(act.difference([&few, &many], listing).into_values());
         assert_eq!(cost(None), [6.0, 415.4, 6.0]);
-        assert_eq!(
-            cost(Some(&Listing::from([(1, RMWS)]))),
-            [6.0, 0.0, 415.4, 6.0, 6.0]
-        );
+        let all = cost(Some(&Listing::from([(1, RMWS)])));
+        assert_eq!(all, [6.0, 0.0, 415.4, 6.0, 6.0]);
         assert_eq!(Act::parse("step\t2\tmany\ta step"), None);
     }
 }

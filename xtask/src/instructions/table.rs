@@ -69,9 +69,10 @@ mod tests {
         let committed = Committed::load().unwrap();
         let text = fs::read_to_string(root().join(DOCUMENT)).unwrap();
         let table = table(&committed).unwrap();
+        let is_new = replace(&text, &table).unwrap() == text;
         assert!(
-            replace(&text, &table).unwrap() == text,
-            "{DOCUMENT} is not up to date: `cargo xtask bench --instructions --accept` writes it"
+            is_new,
+            "`cargo xtask bench --instructions --accept` writes {DOCUMENT}"
         );
         let (_, counts) = committed.shown().unwrap();
         assert_eq!(counts.len(), least().count());

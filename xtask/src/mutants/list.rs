@@ -160,27 +160,19 @@ loom_a::test
     fn a_killer_stands_above_its_mutants() {
         let mutants = parse(FULL).unwrap();
         let edits = mutants.iter().flat_map(|mutant| mutant.edits().unwrap());
-        let shown = edits.map(
-            |Edit {
-                 place: it,
-                 sign,
-                 new,
-             }| {
-                let number = it.nth.map_or(String::new(), |nth| nth.to_string());
-                let (sign, around) = (sign.to_owned(), it.in_crate + &it.file);
-                [it.at, around, it.find, number, sign, new].join("|")
-            },
-        );
+        let shown = edits.map(|Edit { place, sign, new }| {
+            let number = place.nth.map_or(String::new(), |nth| nth.to_string());
+            let (sign, around) = (sign.to_owned(), place.in_crate + &place.file);
+            [place.at, around, place.find, number, sign, new].join("|")
+        });
         let expected = "A::old||x|2|~>|; B::f||old||~>|new; B::f||f()||+>|.g(), h; \
                         C|syncc.rs|||<+|struct D;; impl Drop for E||a: u8||~>|b";
         assert_eq!(shown.collect::<Vec<_>>().join("; "), expected);
         let [one, two, three] = &*mutants else {
             panic!("{mutants:?}")
         };
-        assert_eq!(
-            [&*one.name, &one.why, &two.why],
-            ["one", "breaks this", "breaks that"]
-        );
+        let words = [&*one.name, &one.why, &two.why];
+        assert_eq!(words, ["one", "breaks this", "breaks that"]);
         assert_eq!([two.killer(), three.killer()], [Some("loom_a::test"), None]);
         assert_eq!(three.reason, "no test looks");
     }

@@ -193,10 +193,8 @@ mod tests {
             let (found, around) = found(at, find, None).unwrap();
             assert_eq!((&*found, around.as_deref()), (text, body), "{at}");
         }
-        assert_eq!(
-            found("A::one", "x=1;f(x", None).unwrap().0,
-            "x = 1;\n        f(x"
-        );
+        let row = found("A::one", "x=1;f(x", None).unwrap().0;
+        assert_eq!(row, "x = 1;\n        f(x");
         assert_eq!(found("A::one", "x", Some(3)).unwrap().0, "x");
     }
 

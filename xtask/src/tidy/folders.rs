@@ -267,10 +267,8 @@ mod tests {
             g,
         ];
         let what = |to: &str| format!("`a` must not import `{to}`, which is not below it");
-        let expected = [
-            format!("a/x:2: {}", what("b")),
-            format!("a/x:5: {}", what("g")),
-        ];
+        let (b, g) = (what("b"), what("g"));
+        let expected = [format!("a/x:2: {b}"), format!("a/x:5: {g}")];
         assert_eq!(found("x", "a g < b", &files), expected);
         assert!(found("x", "g < b < a", &files).is_empty());
         let unlisted = format!("g:1: `g` is not in the list of {PATH}");

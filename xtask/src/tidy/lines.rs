@@ -147,11 +147,8 @@ mod tests {
             ),
             ("", "a.cmp(b) == Ordering::Less", vec![]),
         ] {
-            assert_eq!(
-                lines("crates/sync/src/a.rs", &format!("{head}{rest}")),
-                found,
-                "{rest}"
-            );
+            let lines = lines("crates/sync/src/a.rs", &format!("{head}{rest}"));
+            assert_eq!(lines, found, "{rest}");
         }
     }
 
@@ -167,10 +164,8 @@ mod tests {
         );
         assert_eq!(findings.0.len(), 2);
         let fits = format!("// {}\n", "ä".repeat(97));
-        assert_eq!(
-            lines("xtask/src/a.rs", &format!("{fits}// {}\n", "b".repeat(98))),
-            [2]
-        );
+        let wide = format!("{fits}// {}\n", "b".repeat(98));
+        assert_eq!(lines("xtask/src/a.rs", &wide), [2]);
         assert_eq!(lines("xtask/src/a.rs", &fits.repeat(601)), [601]);
     }
 }

@@ -85,11 +85,8 @@ pub(crate) fn run() -> Result<(), Failure> {
         ),
     ] {
         if read(path)? != should_be {
-            findings.add(
-                path,
-                0,
-                format!("`cargo xtask {task}` would write another text"),
-            );
+            let what = format!("`cargo xtask {task}` would write another text");
+            findings.add(path, 0, what);
         }
     }
     // The step `engines` uses the engines' lock file, which a change of any crate below them may

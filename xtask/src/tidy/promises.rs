@@ -31,19 +31,16 @@ pub(super) fn read(document: &str, findings: &mut Findings) -> Ids {
         };
         let mut find = |what| findings.add(DOCUMENT, at, what);
         if number > 1 && !ids.contains(&format!("{letter}{}", number - 1)) {
-            find(format!(
-                "{letter}{number} does not follow {letter}{}",
-                number - 1
-            ));
+            let before = number - 1;
+            find(format!("{letter}{number} does not follow {letter}{before}"));
         }
         if !ids.insert(format!("{letter}{number}")) {
             find(format!("{letter}{number} is there twice"));
         }
         let words = line.split_whitespace().count();
         if words > MOST_WORDS {
-            find(format!(
-                "{words} words; at most {MOST_WORDS}: its page in {PAGES} has room"
-            ));
+            let most = format!("at most {MOST_WORDS}: its page in {PAGES} has room");
+            find(format!("{words} words; {most}"));
         }
     }
     ids
@@ -55,11 +52,8 @@ pub(super) fn check_page(ids: &Ids, path: &str, page: &str, findings: &mut Findi
         if let Some((letter, id)) = line.strip_prefix("**").and_then(id)
             && !ids.contains(&format!("{letter}{id}"))
         {
-            findings.add(
-                path,
-                number,
-                format!("{DOCUMENT} has no promise {letter}{id}"),
-            );
+            let what = format!("{DOCUMENT} has no promise {letter}{id}");
+            findings.add(path, number, what);
         }
     }
 }

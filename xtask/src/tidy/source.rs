@@ -116,10 +116,8 @@ mod tests {
         let lines: Vec<_> = lines
             .map(|it| it.code.clone() + "|" + it.comment.trim())
             .collect();
-        assert_eq!(
-            lines,
-            ["a(\"\"); |b", "|c", " f|*/", "|g", "r#\"|", "\"# ''|"]
-        );
+        let expected = ["a(\"\"); |b", "|c", " f|*/", "|g", "r#\"|", "\"# ''|"];
+        assert_eq!(lines, expected);
         assert_eq!((count("a_b a, ba", "a"), count("x", "y")), (1, 0));
     }
 
