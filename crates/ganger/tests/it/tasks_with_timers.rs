@@ -1,7 +1,7 @@
 //! Async processes on real timers: the two crates share only a command.
 
+use ganger::Envelope;
 use ganger::prelude::*;
-use ganger::{Envelope, Runtime};
 use std::time::{Duration, Instant};
 
 fn runtime() -> Scheduler {
@@ -19,7 +19,7 @@ fn each_way_to_a_scheduler_gives_timers() {
 #[cfg(feature = "relay")]
 #[test]
 fn a_runtime_has_timers() {
-    assert_has_timers(&Runtime::builder().build().unwrap());
+    assert_has_timers(&ganger::Runtime::builder().build().unwrap());
 }
 
 fn assert_has_timers(handle: &Handle) {
