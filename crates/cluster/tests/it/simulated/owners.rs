@@ -189,8 +189,17 @@ pub(crate) struct Play<'w, 'a> {
     held: Vec<(&'static str, &'static str, StrongLock)>,
     /// Since when a machine has not reached the store.
     down: BTreeMap<&'static str, Duration>,
-    /// Since when, and until when, a machine stands still.
-    still: BTreeMap<&'static str, [Duration; 2]>,
+    still: BTreeMap<&'static str, Still>,
+}
+
+/// A machine stands still.
+#[derive(Clone, Copy)]
+struct Still {
+    since: Duration,
+    until: Duration,
+    /// The test looks at no names there meanwhile: such a look ends a lease that is over, and so
+    /// the locks, whose own looks are to be tried.
+    is_unseen: bool,
 }
 
 impl<'w, 'a> Play<'w, 'a> {
@@ -237,8 +246,9 @@ impl<'w, 'a> Play<'w, 'a> {
 
     /// Which machine has a name at this moment, each by its own clock.
     pub(crate) fn holders(&self, name: &'static str) -> Vec<&'static str> {
+        let is_unseen = |at| self.still(at).is_some_and(|it| it.is_unseen);
         let has = |at: &&'static str| {
-            self.world.is_up(at) && {
+            self.world.is_up(at) && !is_unseen(at) && {
                 // The clock of this machine is the test's.
                 let _machine = self.world.machine(at);
                 let token = self.names.borrow()[at].token(name);
@@ -334,9 +344,9 @@ impl<'w, 'a> Play<'w, 'a> {
             // An owner has given up when it must, by its clock alone if its machine stands still.
             let now = self.world.now();
             let is_late = |at: &&str| {
-                let still = self.still.get(*at).filter(|[_, until]| now < *until);
-                let since = self.down.get(*at).into_iter().chain(still.map(|it| &it[0]));
-                since.min().is_some_and(|since| now > *since + HALF)
+                let still = self.still(at).map(|it| it.since);
+                let since = self.down.get(*at).copied().into_iter().chain(still);
+                since.min().is_some_and(|since| now > since + HALF)
             };
             let late: Vec<_> = holders.into_iter().filter(is_late).collect();
             assert_eq!(late, [""; 0], "{name:?} is kept without a renewal");
@@ -404,13 +414,22 @@ impl<'w, 'a> Play<'w, 'a> {
         self.world.store_up(at);
     }
 
+    /// How a machine stands still at the moment.
+    fn still(&self, at: &str) -> Option<Still> {
+        let still = self.still.get(at).copied();
+        still.filter(|it| self.world.now() < it.until)
+    }
+
     fn pause(&mut self, at: &'static str, time: Duration) {
         self.world.pause(at, time);
         let now = self.world.now();
-        let still = self.still.entry(at).or_insert([now; 2]);
         // Another pause takes the place of the first.
-        let since = if now < still[1] { still[0] } else { now };
-        *still = [since, now + time];
+        let still = Still {
+            since: self.still(at).map_or(now, |it| it.since),
+            until: now + time,
+            is_unseen: self.world.choose(2) == 1,
+        };
+        self.still.insert(at, still);
     }
 
     pub(crate) fn act(&mut self) {
