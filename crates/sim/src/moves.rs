@@ -482,13 +482,15 @@ impl<'a> Core<'a> {
         late
     }
 
-    /// Checks that the workers wake in time for a source; no actor can move before `due`.
+    /// Checks that the workers wake in time for a source; no actor can move before `due`. A machine
+    /// that has stopped has no workers, and its timers are over.
     ///
     /// # Panics
     /// When a source has something due before, and all workers sleep longer.
     #[track_caller]
     fn assert_watched(&self, seat: &Seat<'a>, due: Option<Duration>) {
         if let Some(source) = seat.timer_due()
+            && !seat.shutdown.is_halted.get()
             && seat.machine.sleeps()
             && due.is_none_or(|due| due > source.max(self.now()))
         {

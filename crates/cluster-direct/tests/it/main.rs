@@ -1,6 +1,5 @@
 //! The engine between nodes on loopback.
 
-mod cases;
 mod conformance;
 mod frames;
 mod guests;
@@ -8,6 +7,7 @@ mod hostile;
 #[path = "../../../../xtask/src/cluster_keys/issue.rs"]
 mod issue;
 mod leaks;
+mod lossy;
 mod members;
 mod refusals;
 mod sessions;

@@ -2,13 +2,22 @@
 
 #[path = "../../../cluster/tests/it/simulated/account.rs"]
 mod account;
+/// The cases of all engines.
+mod cases {
+    use super::OverLan;
+    use super::harness::{Simulated, in_worlds};
+
+    ganger_cluster::cases!(within in_worlds, Simulated<'_, '_, OverLan>);
+}
+#[path = "../../../cluster/tests/it/simulated/harness.rs"]
+mod harness;
 #[path = "../../../cluster/tests/it/simulated/owners.rs"]
 mod owners;
 /// The machines of the tests over a twin.
 #[path = "../../../cluster/tests/it/simulated/play.rs"]
 mod play;
 
-use crate::cases::Two;
+use crate::lossy::Lossy;
 use ganger_cluster::{Cluster, NodeChange};
 use ganger_cluster_direct::Direct;
 use ganger_net::sim::{Faults, Lan};
@@ -16,8 +25,11 @@ use ganger_proc_api::{
     Context, Envelope, Event, Events, ExitCause, NodeName, Payload, Pid, Process, StepOutput,
     StepResult, actor_fn,
 };
+use ganger_sched::Builder;
 use ganger_sim::{Rt, World};
+use harness::Wires;
 use play::{ALL, NAMES, Play, QUIET, sim};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -95,9 +107,44 @@ fn network(world: &World<'_>, faults: Faults) -> Lan {
     lan
 }
 
-fn two<'w, 'a>(world: &'w World<'a>) -> Two<'w, 'a> {
-    let _lan = network(world, Faults::some());
-    Two::start(world, engine)
+/// Simulated sockets, for the cases of all engines.
+#[derive(Clone)]
+struct OverLan {
+    lan: Lan,
+    loses: Arc<AtomicBool>,
+    seed: u64,
+}
+
+impl Wires for OverLan {
+    type Engine = Lossy;
+
+    fn start(world: &World<'_>, _: bool) -> Self {
+        Self {
+            lan: network(world, Faults::some()),
+            loses: Arc::default(),
+            seed: world.choose(1 << 20) as u64,
+        }
+    }
+
+    fn add_to(&self, builder: Builder) -> Builder {
+        self.lan.add_to(builder)
+    }
+
+    fn engine(&self, name: &'static str) -> Lossy {
+        let place = if name == "near" { 1 } else { 2 };
+        let engine = Direct::listen(format!("10.0.0.{place}:7447"))
+            .seeds(["10.0.0.1:7447"])
+            .cookie("secret")
+            .insecure();
+        Lossy::new(engine, Arc::clone(&self.loses), self.seed + place)
+    }
+
+    fn disturb(&self) {
+        self.loses.store(true, Ordering::Relaxed);
+    }
+
+    /// These sockets have a latency alone.
+    fn throttle(&self, _: u64) {}
 }
 
 fn start(world: &World<'_>) -> (Lan, Log) {
@@ -233,47 +280,6 @@ fn a_seed_repeats_the_engine() {
         assert_eq!(first.decisions, second.decisions, "seed {seed}");
         assert_eq!(first.trace.to_string(), second.trace.to_string());
     }
-}
-
-// pins: B13
-// case: 11, 22
-#[test]
-fn a_monitor_has_the_cause() {
-    sim().check_worlds(5, |world| two(world).a_monitor_has_the_cause());
-}
-
-// pins: B13
-// case: 12, 13
-#[test]
-fn a_monitor_of_what_is_not_there_says_so() {
-    sim().check_worlds(5, |world| {
-        two(world).a_monitor_of_what_is_not_there_says_so();
-    });
-}
-
-// pins: B13
-// case: 14
-#[test]
-fn a_monitor_taken_back_is_silent() {
-    sim().check_worlds(5, |world| two(world).a_monitor_taken_back_is_silent());
-}
-
-// pins: B1
-// case: 2
-#[test]
-fn messages_of_many_pairs_keep_their_order() {
-    sim().check_worlds(5, |world| {
-        two(world).messages_of_many_pairs_keep_their_order();
-    });
-}
-
-// pins: B18
-// case: 23, 41, 42
-#[test]
-fn a_question_has_one_answer_whatever_ends_it() {
-    sim().check_worlds(5, |world| {
-        two(world).a_question_has_one_answer_whatever_ends_it();
-    });
 }
 
 // pins: B33, B34
