@@ -81,6 +81,8 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
         };
         println!("{step:<12} {seconds:>6.1} s  {tests}");
     }
+    let all: f64 = rows.iter().map(|row| row.seconds).sum();
+    println!("{:<12} {all:>6.1} s", "all");
     println!("{}", sum(&rows));
     failed.map_or(Ok(()), |name| {
         Err(format!("`{name}` failed; to repeat it: cargo xtask ci --only {name}").into())
