@@ -2,11 +2,8 @@
 //! to a process.
 
 use crate::one_worker::{OneWorker, ended};
-use ganger_proc_api::{
-    BoxError, Command, CommandId, Completer, Context, Event, Events, Message, Process, StepOutput,
-    StepResult,
-};
-use ganger_sched::{Address, Scheduler};
+use ganger_proc_api::{BoxError, Command, CommandId, Completer, Event, Message, process_fn};
+use ganger_sched::Scheduler;
 use std::cell::Cell;
 use std::mem;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -63,84 +60,60 @@ pub(crate) fn register(scheduler: &Scheduler) -> Result<Held, BoxError> {
     Ok(held)
 }
 
-pub(crate) fn run(worker: &OneWorker, commands: u64) -> Result<(), BoxError> {
-    ended(worker.submit(Asker { left: commands })?)
-}
-
-/// Yields a command with each of the numbers from `left` down to 1, after the answer to the command
+/// A process yields a command with each of the numbers down to 1, after the answer to the command
 /// before.
-struct Asker {
-    left: u64,
-}
-
-impl Process for Asker {
-    fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
+pub(crate) fn run(worker: &OneWorker, commands: u64) -> Result<(), BoxError> {
+    let mut left = commands;
+    let asker = process_fn(move |_, events, out| {
         for event in events {
             if let Event::Completion(completion) = event {
-                if completion.result?.as_u64() != Some(self.left) {
+                if completion.result?.as_u64() != Some(left) {
                     return Err("another answer".into());
                 }
-                self.left -= 1;
+                left -= 1;
             }
         }
-        if self.left == 0 {
+        if left == 0 {
             out.done(());
         } else {
-            out.yield_command(Command::new(ECHO, self.left), 0);
+            out.yield_command(Command::new(ECHO, left), 0);
         }
         Ok(())
-    }
+    });
+    ended(worker.submit(asker)?)
 }
 
+/// A client sends a message to the server and yields a command, again after each answer, which the
+/// server gives.
 pub(crate) fn ask(worker: &OneWorker, commands: u64) -> Result<(), BoxError> {
-    let server = worker.submit(Server { left: commands })?;
-    let asker = worker.submit(Client {
-        server: server.address().clone(),
-        left: commands,
-    })?;
-    [server, asker].into_iter().try_for_each(ended)
-}
-
-/// Sends a message to the server and yields a command, again after each answer, `left` times.
-struct Client {
-    server: Address,
-    left: u64,
-}
-
-impl Process for Client {
-    fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
-        for event in events {
-            if let Event::Completion(completion) = event {
-                completion.result?;
-                self.left -= 1;
-            }
-        }
-        if self.left == 0 {
-            out.done(());
-        } else {
-            self.server.send(Message::new("asked", ()))?;
-            out.yield_command(Command::new(ASK, ()), 0);
-        }
-        Ok(())
-    }
-}
-
-/// Answers this many commands.
-struct Server {
-    left: u64,
-}
-
-impl Process for Server {
-    fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
+    let mut left = commands;
+    let server = worker.submit(process_fn(move |_, events, out| {
         for event in events {
             if let Event::Message(_) = event {
                 ASKED.take().ok_or("nothing has been asked")?.complete(());
-                self.left -= 1;
+                left -= 1;
             }
         }
-        if self.left == 0 {
+        if left == 0 {
             out.done(());
         }
         Ok(())
-    }
+    }))?;
+    let address = server.address().clone();
+    let asker = worker.submit(process_fn(move |_, events, out| {
+        for event in events {
+            if let Event::Completion(completion) = event {
+                completion.result?;
+                left -= 1;
+            }
+        }
+        if left == 0 {
+            out.done(());
+        } else {
+            address.send(Message::new("asked", ()))?;
+            out.yield_command(Command::new(ASK, ()), 0);
+        }
+        Ok(())
+    }))?;
+    [server, asker].into_iter().try_for_each(ended)
 }

@@ -5,7 +5,7 @@ use crate::commands::{self, Held};
 use crate::spawning::Batch;
 use crate::{actors, oneself, pair, sockets, spawning, stream, tasks, timers};
 use ganger_net::Net;
-use ganger_proc_api::{BoxError, Context, Events, ExitReason, Process, StepOutput, StepResult};
+use ganger_proc_api::{BoxError, ExitReason, Process, process_fn};
 use ganger_sched::{Builder, ProcessHandle, Scheduler};
 use std::hint::black_box;
 
@@ -53,7 +53,7 @@ impl OneWorker {
             return Ok(());
         }
         let ran = match act {
-            Act::Step => ended(self.submit(Stepper { left: rounds })?),
+            Act::Step => ended(self.submit(stepper(rounds))?),
             Act::Send => pair::by_address(self, pair::Waits::Idle, rounds),
             Act::SendBlocked => pair::by_address(self, pair::Waits::Blocked, rounds),
             Act::SendPid => pair::by_pid(self, rounds),
@@ -106,21 +106,17 @@ pub(crate) fn ended<M: Send + 'static>(process: ProcessHandle<M>) -> Result<(), 
 }
 
 /// Continues that often.
-struct Stepper {
-    left: u64,
-}
-
-impl Process for Stepper {
-    fn step(&mut self, _: &Context, _: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
-        match self.left.checked_sub(1) {
-            Some(left) => {
-                self.left = left;
+fn stepper(mut left: u64) -> impl Process {
+    process_fn(move |_, _, out| {
+        match left.checked_sub(1) {
+            Some(less) => {
+                left = less;
                 out.step_again();
             }
             None => out.done(()),
         }
         Ok(())
-    }
+    })
 }
 
 /// The capacity of a channel whose sender is stopped seldom.
@@ -148,7 +144,6 @@ fn mailbox(rounds: u64) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ganger_proc_api::process_fn;
     use ganger_sched::WorkerStats;
     use std::time::Duration;
 

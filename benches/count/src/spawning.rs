@@ -1,9 +1,9 @@
 //! Processes that run once and end, submitted by each other, or by a thread that is no worker.
 
 use crate::one_worker::{OneWorker, ended};
-use ganger_proc_api::{BoxError, Context, Events, Process, StepOutput, StepResult};
+use ganger_proc_api::{BoxError, Context, Events, Process, StepOutput, StepResult, process_fn};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::mpsc::{self, Sender};
 use std::sync::{Condvar, Mutex, PoisonError};
 
 /// The number of processes submitted from outside before any of them runs: few, so that memory is
@@ -34,11 +34,20 @@ pub(crate) fn from_outside(worker: &OneWorker, processes: u64) -> Result<(), Box
 fn at_once(worker: &OneWorker, processes: u64) -> Result<(), BoxError> {
     let (busy, is_busy) = mpsc::channel();
     let (go, may_go) = mpsc::channel();
-    let plug = worker.submit(Plug { busy, may_go })?;
+    let plug = worker.submit(process_fn(move |_, _, out| {
+        out.done(());
+        busy.send(())?;
+        Ok(may_go.recv()?)
+    }))?;
     is_busy.recv()?;
     worker.batch.begin(processes);
     for _ in 0..processes {
-        drop(worker.submit(Once(worker.batch))?);
+        let batch = worker.batch;
+        drop(worker.submit(process_fn(move |_, _, out| {
+            out.done(());
+            batch.count_off();
+            Ok(())
+        }))?);
     }
     go.send(())?;
     ended(plug)?;
@@ -95,31 +104,6 @@ impl Process for Link {
             }
             None => last.send(())?,
         }
-        Ok(())
-    }
-}
-
-/// Keeps its worker until it may go.
-struct Plug {
-    busy: Sender<()>,
-    may_go: Receiver<()>,
-}
-
-impl Process for Plug {
-    fn step(&mut self, _: &Context, _: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
-        out.done(());
-        self.busy.send(())?;
-        Ok(self.may_go.recv()?)
-    }
-}
-
-/// Counts itself off; the last process reports.
-struct Once(&'static Batch);
-
-impl Process for Once {
-    fn step(&mut self, _: &Context, _: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
-        out.done(());
-        self.0.count_off();
         Ok(())
     }
 }
