@@ -232,7 +232,7 @@ impl Ground for Threads {
 
     fn end<M>(self, process: ProcessHandle<M>) -> ExitReason {
         let ended = process.wait_timeout(PATIENCE);
-        ended.ok().expect("the process ends")
+        ended.unwrap_or_else(|process| panic!("{process:?} does not end"))
     }
 
     fn ask_for<T: Send + 'static>(self, call: Call<T>, time: Duration) -> Result<T, CommandError> {
