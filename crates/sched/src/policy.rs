@@ -37,7 +37,7 @@
 //! | [`TIMER_SPAN`] | 5 us | mean time between two reads of the clock then | W16b10 |
 //! | [`TIMER_UNSEEN`] | 256 | picks between two reads of the clock then, at most | W16b10 |
 //! | [`TIMER_BATCH`] | 64 | timers of a shard that a thread fires in a call | W15, W16 |
-//! | [`LATE_AT_WORKERS`] | 100 us | lateness at which another worker delivers | W16stuck |
+//! | [`LATE_AT_WORKERS`] | 100 us | lateness at which another worker delivers; turns that leave timers to the monitor | W16stuck, X1 |
 //! | [`LATE_AT_MONITOR`] | 2 ms | lateness at which the monitor delivers | W16stuck |
 //! | [`DRIVER_UNSEEN`] | 50 us | time without a look in the driver | net_peers |
 //! | [`KEPT_SPAN`] | 500 us | turns that a worker keeps when it leaves the driver | net_peers |
@@ -116,7 +116,7 @@ pub(crate) const TIMER_SPAN: u64 = 5_000;
 pub(crate) const TIMER_UNSEEN: u32 = 256;
 /// The call comes between two turns.
 pub(crate) const TIMER_BATCH: usize = 64;
-/// The own worker is nearly always faster.
+/// The own worker is nearly always faster, also one in turns that are over by then.
 pub(crate) const LATE_AT_WORKERS: u64 = 100_000;
 /// All workers are in long steps by then.
 pub(crate) const LATE_AT_MONITOR: u64 = 2_000_000;

@@ -25,18 +25,25 @@ struct Pool {
     is_over: AtomicBool,
     /// The place of a worker in a step that ends when the moment has been delivered.
     step: Parker,
+    /// A worker that finds a process leaves the moments to the monitor.
+    is_brief: bool,
 }
 
 impl Pool {
     fn new(workers: usize) -> Arc<Self> {
-        Arc::new(Self {
+        Arc::new(Self::with(workers, false))
+    }
+
+    fn with(workers: usize, is_brief: bool) -> Self {
+        Self {
             idle: Idle::new(workers, workers),
             timer_waiter: TimerWaiter::new(SEATS),
             queued: AtomicUsize::new(0),
             is_delivered: AtomicBool::new(false),
             is_over: AtomicBool::new(false),
             step: Parker::new(),
-        })
+            is_brief,
+        }
     }
 
     /// As `Host::announce` does it outside.
@@ -60,9 +67,18 @@ impl Pool {
         self.queued.load(Ordering::Relaxed) > 0
     }
 
+    /// As `Worker::owes_a_look`.
     fn owes_a_look(&self) -> bool {
-        self.has_work()
-            || self.timer_waiter.is_used() && self.timer_waiter.uncovered(SEATS).is_some()
+        if self.has_work() {
+            return true;
+        }
+        let waiter = &self.timer_waiter;
+        let is_uncovered = waiter.is_used() && waiter.uncovered(SEATS).is_some();
+        if is_uncovered && self.is_brief {
+            self.idle.defer();
+            return false;
+        }
+        is_uncovered
     }
 
     fn take(&self) -> bool {
@@ -84,6 +100,21 @@ impl Pool {
         // Ordering: SeqCst, as the flag that halts the real workers.
         self.is_over.store(true, Ordering::SeqCst);
         self.idle.notify_all();
+        self.idle.end_monitor_wait();
+    }
+
+    /// As the monitor dozes, and delivers what is late.
+    fn watch(&self) {
+        while !self.is_over() {
+            let until = |parker: &Parker| {
+                let uncovered = self.timer_waiter.uncovered(SEATS);
+                block_on(parker, uncovered.map(|_| Duration::ZERO))
+            };
+            self.idle.monitor_sleep(|| self.is_over(), until);
+            if self.timer_waiter.dues.earliest(SEATS) <= DUE {
+                self.deliver();
+            }
+        }
     }
 
     fn is_over(&self) -> bool {
@@ -271,4 +302,34 @@ fn an_arm_in_a_step_against_a_monitor_that_dozes() {
         monitor.join().unwrap();
         pool.assert_still();
     });
+}
+
+/// Workers that are woken for a process wake no other for the moment. The step lasts until the
+/// moment has been delivered.
+fn left_to_the_monitor(workers: usize, preemptions: usize) {
+    model::check(preemptions, move || {
+        let pool = Arc::new(Pool::with(workers, true));
+        pool.timer_waiter.dues.set(0, DUE);
+        let mut threads: Vec<_> = (0..workers).map(|index| start(&pool, index)).collect();
+        let monitor = Arc::clone(&pool);
+        threads.push(thread::spawn(move || monitor.watch()));
+        pool.push();
+        for thread in threads {
+            thread.join().unwrap();
+        }
+        pool.assert_still();
+    });
+}
+
+// pins: T4
+#[test]
+fn a_timer_waiter_leaves_its_moment_to_a_monitor_that_dozes() {
+    left_to_the_monitor(1, 2);
+}
+
+/// The other worker may fall asleep while the timer waiter wakes.
+// pins: T4
+#[test]
+fn a_timer_waiter_leaves_its_moment_beside_a_worker_that_falls_asleep() {
+    left_to_the_monitor(2, 1);
 }

@@ -21,7 +21,8 @@
 //! 2. A timer waiter that is awake, for whatever reason, takes its moment back
 //!    ([`release`](TimerWaiter::release)), and then counts as searching.
 //! 3. The last worker to end its search notifies when a moment is uncovered, as it does when
-//!    something is queued. So does a worker that finds work after an empty look.
+//!    something is queued. So does a worker that finds work after an empty look. A worker that has
+//!    left the driver for brief turns has the monitor watch instead (`worker/batch.rs`).
 //! 4. An outside thread with an earlier moment writes the moment, makes a full fence, and notifies
 //!    if the moment is uncovered.
 //! 5. A worker with an earlier moment writes it, and owes nothing more while the monitor watches.
@@ -33,7 +34,7 @@
 //! (`idle.rs`): the outside thread sees the announcement and wakes a sleeper, or the sleeper sees
 //! the moment. A sleeper that lowers the timer waiter's moment covers the former timer waiter's
 //! moment. Where a worker is awake, it looks at its own moments between two turns. During a long
-//! turn, a sleeper waits for the uncovered moment, or the monitor watches (5, 6).
+//! turn, a sleeper waits for the uncovered moment, or the monitor watches (3, 5, 6).
 //!
 //! Two sleepers may wait for the same moment. The first to wake takes it back for both, at the cost
 //! of a wake-up.

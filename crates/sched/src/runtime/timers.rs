@@ -98,13 +98,8 @@ impl Shared {
         self.has_work() || self.is_any_uncovered()
     }
 
-    /// As [`owes_a_look`](Self::owes_a_look), without the worker's own deque.
-    pub(crate) fn owes_a_look_beside(&self, worker: usize) -> bool {
-        self.has_work_beside(worker) || self.is_any_uncovered()
-    }
-
     /// Whether no thread waits for the timer next due.
-    fn is_any_uncovered(&self) -> bool {
+    pub(crate) fn is_any_uncovered(&self) -> bool {
         let waiter = &self.timing.timer_waiter;
         waiter.is_used() && waiter.uncovered(self.shards_in_use()).is_some()
     }

@@ -13,18 +13,23 @@
 //! **Protocol.** A worker measures its turns between two visits. It *keeps* the ready processes if
 //! by this measure all are over in [`KEPT_SPAN`], or in [`KEPT_LONG`] where a turn takes longer
 //! than [`KEPT_TURN`], and wakes no sleeper for its own deque then. Others may steal from the
-//! deque. At each pick from a kept batch the worker reads the clock, and ends the keeping when the
+//! deque. The worker that has waited in the driver has waited for the next timer, too. While the
+//! kept turns are over in [`LATE_AT_WORKERS`] by the measure, the worker wakes no other for this
+//! wait, and has the monitor watch: otherwise each event of a socket wakes two threads. At each
+//! pick from a kept batch the worker reads the clock, and ends the keeping when the
 //! span is over. The monitor watches the step in between, as it does for a lone process
 //! (`blocking/monitor.rs`).
 
 use super::pace::Pace;
-use crate::policy::{KEPT_LONG, KEPT_MOST, KEPT_SPAN, KEPT_TURN};
+use crate::policy::{KEPT_LONG, KEPT_MOST, KEPT_SPAN, KEPT_TURN, LATE_AT_WORKERS};
 
 /// The turns of a worker since it has left the driver.
 pub(super) struct Batch {
     pace: Pace,
     /// Turns by then.
     turns: u64,
+    /// Whether the turns of the last ready processes are over before a timer is late.
+    is_brief: bool,
 }
 
 impl Batch {
@@ -33,6 +38,7 @@ impl Batch {
         Self {
             pace: Pace::new(KEPT_SPAN, KEPT_MOST, 1, 0),
             turns: 0,
+            is_brief: false,
         }
     }
 
@@ -52,6 +58,7 @@ impl Batch {
             picks, mean, at, ..
         } = &mut self.pace;
         *at = now;
+        self.is_brief = *mean > 0 && mean.saturating_mul(ready as u64) <= LATE_AT_WORKERS;
         let (most, span) = if *mean > KEPT_TURN {
             ((KEPT_LONG / *mean).max(1), KEPT_LONG)
         } else {
@@ -62,6 +69,11 @@ impl Batch {
         } else {
             0
         }
+    }
+
+    /// Whether by the measure all kept turns are over in [`LATE_AT_WORKERS`].
+    pub(super) fn is_brief(&self) -> bool {
+        self.is_brief
     }
 }
 
@@ -86,5 +98,18 @@ mod tests {
             [100, 25, 4, 2, 1, most]
         );
         assert_eq!(kept(0, 1), 1);
+    }
+
+    #[test]
+    fn turns_are_brief_by_a_measure_alone() {
+        let is_brief = |turns: u64, each: u64, ready| {
+            let mut batch = Batch::new();
+            batch.leave(0, 1_000_000);
+            batch.enter(turns, || 1_000_000 + turns * each);
+            batch.leave(ready, 0);
+            batch.is_brief()
+        };
+        assert!(is_brief(8, 5_000, 20) && !is_brief(8, 5_000, 21));
+        assert!(is_brief(1, LATE_AT_WORKERS, 1) && !is_brief(0, 1, 1));
     }
 }

@@ -342,11 +342,7 @@ impl<'a> Worker<'a> {
     #[inline(never)]
     fn leave_searchers(&mut self) {
         self.searching = false;
-        let (shared, queue) = (self.shared, self.queue);
-        shared.queues.idle.end_search(|| match queue.keeps() {
-            true => shared.owes_a_look_beside(queue.index),
-            false => shared.owes_a_look(),
-        });
+        self.shared.queues.idle.end_search(|| self.owes_a_look());
     }
 
     fn sleep(&mut self) {

@@ -103,11 +103,30 @@ impl Worker<'_> {
     pub(super) fn hand_over_wait(&self) {
         let shared = self.shared;
         // A worker that counts as searching does the same when it ends its search.
-        if !self.searching && shared.timing.timer_waiter.is_used() && shared.owes_a_look() {
+        if !self.searching && shared.timing.timer_waiter.is_used() && self.owes_a_look() {
             shared.queues.idle.notify();
         }
         if shared.is_driver_left() {
             shared.queues.idle.defer();
         }
+    }
+
+    /// Whether another worker has to look for processes, or to wait for the timer next due. A
+    /// worker that is soon back in the driver keeps both, and has the monitor watch
+    /// (`worker/batch.rs`).
+    pub(super) fn owes_a_look(&self) -> bool {
+        let (shared, queue) = (self.shared, self.queue);
+        if !queue.keeps() {
+            return shared.owes_a_look();
+        }
+        if shared.has_work_beside(queue.index) {
+            return true;
+        }
+        let is_uncovered = shared.is_any_uncovered();
+        if is_uncovered && self.batch.is_brief() {
+            shared.queues.idle.defer();
+            return false;
+        }
+        is_uncovered
     }
 }

@@ -1,6 +1,6 @@
 use super::*;
 use crate::noop_process::NoopProcess;
-use crate::policy::{ARRIVALS_STREAK, URGENT_STREAK};
+use crate::policy::{ARRIVALS_STREAK, LATE_AT_WORKERS, URGENT_STREAK};
 use crate::{Driver, Scheduler};
 use std::process::Command;
 use std::sync::mpsc;
@@ -174,6 +174,50 @@ fn who_begins_a_turn_wakes_the_monitor_for_the_driver() {
         shared.queues.idle.announce_monitor_sleep(|| false);
         assert!(matches!(worker.look_once(&mut 0), Looked::Found(_)));
         assert_eq!(shared.queues.idle.snapshot().unwatched, !has_driver);
+    }
+}
+
+/// A worker that has waited for the next timer leaves the driver with a process. By the measure of
+/// its last visit the turn is short, or long.
+// pins: T4
+#[test]
+fn who_is_soon_back_in_the_driver_leaves_the_timers_to_the_monitor() {
+    for (turn, searches) in [
+        (1_000, true),
+        (1_000, false),
+        (200_000, true),
+        (200_000, false),
+    ] {
+        let builder = Scheduler::builder().workers(2).driver(Quiet);
+        let builder = builder.shutdown_deadline(Duration::ZERO);
+        let scheduler = builder.build().unwrap();
+        let shared = &scheduler.shared;
+        let idle = &shared.queues.idle;
+        let queue = LocalQueue::of_first(shared);
+        let mut worker = Worker::new(&queue);
+        assert!(worker.begin() == Next::Active);
+        let _handle = scheduler.submit(NoopProcess, "main", ()).unwrap();
+        let token = shared.queues.global.pop().unwrap();
+        shared.timing.timer_waiter.dues.set(0, u64::MAX - 1);
+        worker.searching = searches && idle.begin_search();
+        idle.announce(1, false);
+        idle.announce_monitor_sleep(|| false);
+        worker.batch.leave(0, 0);
+        worker.batch.enter(1, || turn);
+        worker.leave_driver(vec![token]);
+        // For a worker that leaves the driver, the monitor is woken in any case. So another thread
+        // is there.
+        let driven = shared.timing.driven.as_ref().unwrap();
+        driven.waiter.enter(|| {
+            let Looked::Found(_) = worker.look_once(&mut 0) else {
+                panic!("nothing was found");
+            };
+            worker.announce_found();
+            0
+        });
+        let is_short = turn < LATE_AT_WORKERS;
+        let now = idle.snapshot();
+        assert_eq!((now.sleeping == 1, now.unwatched), (is_short, !is_short));
     }
 }
 

@@ -4,6 +4,7 @@ use crate::support::{PATIENCE, exit, exit_number, process, quiet_panics, until, 
 use ganger_proc_api::{Reply, actor_fn, process_fn};
 use ganger_sched::internal::may_block;
 use ganger_sched::{Driver, Handle, ProcessHandle, ProcessState, Scheduler, StopError};
+use ganger_time::internal::{NotSet, OnTime};
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -101,6 +102,16 @@ impl Driver for Posted {
 
     fn detach(&self) {
         self.0.is_detached.store(true, Ordering::SeqCst);
+    }
+}
+
+/// A timer that tells of its end.
+struct Fires(std::sync::mpsc::Sender<()>);
+
+impl OnTime for Fires {
+    fn fire(self: Arc<Self>) {
+        // The step may be over after a failure.
+        let _ = self.0.send(());
     }
 }
 
@@ -244,6 +255,44 @@ fn a_driver_is_looked_at_while_all_workers_are_in_long_steps() {
     assert!(!long.is_finished());
     is_over.store(true, Ordering::SeqCst);
     assert!(exit(long).is_done());
+}
+
+/// After short steps, a step lasts until a timer has fired, for which its worker may have waited.
+/// The other worker is idle.
+// pins: T4
+#[test]
+fn a_step_that_is_long_for_once_delays_no_timer_for_long() {
+    let (scheduler, posted) = start(2);
+    for _ in 0..20 {
+        for number in 0..10 {
+            let (handle, wake) = start_waiting(&scheduler, number);
+            until_state(&scheduler, handle.pid(), ProcessState::Idle);
+            posted.post(wake);
+            assert_eq!(exit_number(handle), number);
+        }
+        let (fired, has_fired) = channel();
+        let mut steps = 0;
+        let long = process(move |_, _, out| {
+            steps += 1;
+            if steps == 2 {
+                has_fired.recv_timeout(PATIENCE)?;
+                out.done(7_u64);
+            }
+            Ok(())
+        });
+        let long = scheduler.submit(long, "main", ()).unwrap();
+        until_state(&scheduler, long.pid(), ProcessState::Idle);
+        let waker = long.address().waker();
+        // The call comes from the thread that fires the timer.
+        let timer = Arc::new(Fires(fired));
+        let at = scheduler.timers().now() + Duration::from_millis(1);
+        match scheduler.timers().call_at(at, Arc::clone(&timer) as _) {
+            Err(NotSet::Due) => timer.fire(),
+            set => assert!(set.is_ok(), "the scheduler runs"),
+        }
+        posted.post(move || waker.wake());
+        assert_eq!(exit_number(long), 7);
+    }
 }
 
 /// One of two workers is always in short steps.
