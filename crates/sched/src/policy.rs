@@ -37,7 +37,7 @@
 //! | [`TIMER_SPAN`] | 5 us | mean time between two reads of the clock then | W16b10 |
 //! | [`TIMER_UNSEEN`] | 256 | picks between two reads of the clock then, at most | W16b10 |
 //! | [`TIMER_BATCH`] | 64 | timers of a shard that a thread fires in a call | W15, W16 |
-//! | [`LATE_AT_WORKERS`] | 100 us | lateness at which another worker delivers; turns that leave timers to the monitor | W16stuck, X1 |
+//! | [`LATE_AT_WORKERS`] | 100 us | lateness at which others deliver; brief turns | W16stuck |
 //! | [`LATE_AT_MONITOR`] | 2 ms | lateness at which the monitor delivers | W16stuck |
 //! | [`DRIVER_UNSEEN`] | 50 us | time without a look in the driver | net_peers |
 //! | [`KEPT_SPAN`] | 500 us | turns that a worker keeps when it leaves the driver | net_peers |
