@@ -111,8 +111,9 @@ pub(crate) fn main() -> ExitCode {
         (Some(peer), _) => echo::serve(peer, options.workers),
         (None, Some(port)) => {
             let time = Duration::from_millis(options.millis);
-            load::run(port, options.connections[0], time)
-                .and_then(|figures| Ok(println!("{}", serde_json::to_string(&figures)?)))
+            let told = load::run(port, options.connections[0], time)
+                .and_then(|figures| Ok(serde_json::to_string(&figures)?));
+            told.map(|line| println!("{line}"))
         }
         (None, None) => measure(&options),
     };

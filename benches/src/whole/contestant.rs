@@ -63,10 +63,6 @@ fn none_of_the_kind<T>() -> Result<T, Error> {
 /// workload that a peer's users write in another way is the peer's own.
 ///
 /// All fail when the peer refuses something, gets stuck, or has nothing of the kind.
-#[expect(
-    clippy::missing_errors_doc,
-    reason = "the same for all, and said above"
-)]
 pub(super) trait Contestant: Sized + 'static {
     /// The address of an actor.
     type Ref<A: Act>: Clone + Send + 'static;
