@@ -1,10 +1,9 @@
 //! The end of a process, for any number of waiting threads and tasks.
 
-use crate::contain::contain;
 use ganger_proc_api::{ExitCause, Pid};
 use ganger_sched::{ExitAction, Handle, Watcher};
-use ganger_sync::refuse_to_wait_in_driver;
 use ganger_sync::sync::{Condvar, Mutex, lock};
+use ganger_sync::{contain, refuse_to_wait_in_driver};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::pin::Pin;

@@ -2,7 +2,6 @@
 #![deny(unsafe_code)]
 
 pub mod commands;
-mod contain;
 mod context;
 mod dead_letters;
 mod end;

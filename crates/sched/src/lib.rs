@@ -10,7 +10,7 @@ mod config;
 mod exits;
 mod handlers;
 mod limits;
-#[cfg(any(all(test, not(ganger_loom)), feature = "internals"))]
+#[cfg(all(test, not(ganger_loom)))]
 mod noop_process;
 #[cfg(feature = "observe")]
 mod observe;
@@ -29,8 +29,6 @@ mod worker;
 
 #[cfg(feature = "check")]
 mod check;
-#[cfg(feature = "internals")]
-mod internals;
 #[cfg(test)]
 mod models;
 #[cfg(feature = "sim")]
@@ -58,12 +56,6 @@ pub mod internal {
     #[cfg(feature = "check")]
     pub mod check {
         pub use crate::check::*;
-    }
-
-    /// Parts measured alone by the benchmarks of this workspace.
-    #[cfg(feature = "internals")]
-    pub mod measured {
-        pub use crate::internals::*;
     }
 
     /// Workers without threads, which move on request.

@@ -1,6 +1,8 @@
 //! Wakers and panics of other code.
 
 use std::any::Any;
+use std::mem;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::task::Waker;
 
 /// Calls `f` with each item. A panic of `f` goes on after `f` has had the remaining items.
@@ -34,10 +36,27 @@ pub fn panic_text(payload: &(dyn Any + Send)) -> Option<&str> {
     text.or_else(|| payload.downcast_ref::<String>().map(String::as_str))
 }
 
+/// Drops the payload of a panic: a user's value, whose destructor may panic as well. The second
+/// panic's payload leaks.
+pub fn discard_panic(payload: Box<dyn Any + Send>) {
+    if let Err(second) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
+        mem::forget(second);
+    }
+}
+
+/// Calls `f`. `None`: the call has panicked, and the panic hook has reported the panic.
+///
+/// Data borrowed by `f` may be half-changed after a panic.
+pub fn contain<R>(f: impl FnOnce() -> R) -> Option<R> {
+    catch_unwind(AssertUnwindSafe(f))
+        .map_err(discard_panic)
+        .ok()
+}
+
 #[cfg(all(test, not(ganger_loom)))]
 mod tests {
     use super::*;
-    use std::panic::{catch_unwind, panic_any};
+    use std::panic::panic_any;
     use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
     use std::task::Wake;
@@ -71,5 +90,23 @@ mod tests {
         assert_eq!(text(|| panic!("plain")).unwrap(), "plain");
         assert_eq!(text(|| panic!("{}", 7)).unwrap(), "7");
         assert_eq!(text(|| panic_any(7)), None);
+    }
+
+    struct Bomb(u32);
+
+    impl Drop for Bomb {
+        fn drop(&mut self) {
+            if self.0 > 0 {
+                panic_any(Bomb(self.0 - 1));
+            }
+        }
+    }
+
+    #[test]
+    fn a_payload_that_panics_goes_no_further() {
+        assert_eq!(contain(|| 7), Some(7));
+        for depth in 0..4 {
+            assert_eq!(contain(|| panic_any(Bomb(depth))), None::<()>);
+        }
     }
 }

@@ -25,7 +25,7 @@ pub use burst::{Roomy, shrink_after_burst};
 pub use count::{ShardedCount, WaitableCount};
 pub use crossbeam_utils::CachePadded;
 pub use driving::{driving, is_driving, refuse_to_wait_in_driver};
-pub use foreign::{for_each_past_panics, panic_text, wake_all};
+pub use foreign::{contain, discard_panic, for_each_past_panics, panic_text, wake_all};
 pub use lent_parker::LentParker;
 pub use parker::Parker;
 pub use scoped::{Scoped, scoped};

@@ -250,7 +250,8 @@ pub fn on_threads(case: impl Fn(Threads)) {
 }
 
 /// Whether a case has the numbers and times of a night.
-pub(super) fn is_full() -> bool {
+#[must_use]
+pub fn is_full() -> bool {
     std::env::var_os("GANGER_CASES").is_some_and(|it| it == "full")
 }
 

@@ -19,7 +19,6 @@
 //! **Proof sketch.** A completer leaves the table once, under the lock, and is finished where it
 //! leaves.
 
-use super::contain::contain;
 use super::peer::Peer;
 use super::requests::Request;
 use super::tables::{Asked, Open};
@@ -35,6 +34,7 @@ use ganger_proc_api::{
 };
 use ganger_sched::Handle;
 use ganger_sched::crossing::{self, Answers, FarReply, Incoming, Replies};
+use ganger_sync::contain;
 use ganger_sync::sync::{Mutex, lock};
 use std::collections::HashSet;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};

@@ -4,10 +4,10 @@
 //! queue, and the first thread takes the list of watchers out and tells, without the lock, until
 //! the queue is empty. Meanwhile other threads only add news. Each watcher gets all in their order.
 
-use super::contain::contain;
 use crate::id::{Incarnation, NodeId};
 use crate::session::End;
 use ganger_sched::Recipient;
+use ganger_sync::contain;
 use ganger_sync::sync::{Mutex, lock};
 use std::collections::{BTreeMap, VecDeque};
 use std::mem;

@@ -17,7 +17,6 @@
 //! Locks: a scope of groups is locked before the directory, a peer before the directory. Nothing is
 //! called with the lock.
 
-use super::contain::contain;
 use super::feed::Feed;
 use super::listing::Listing;
 use super::names::{ClusterNameError, ClusterNameErrorKind, Holder, NameRevoked, Names};
@@ -27,6 +26,7 @@ use ganger_link::carrier::{CarriedScopes, GroupCarrier, MAX_NAME};
 use ganger_link::{Groups, JoinErrorKind};
 use ganger_proc_api::{Message, NodeName, Pid, SendErrorKind};
 use ganger_sched::{Address, ExitAction, Recipient};
+use ganger_sync::contain;
 use ganger_sync::sync::{Mutex, lock};
 use std::sync::{Arc, OnceLock, Weak};
 

@@ -19,7 +19,6 @@ mod calls;
 mod causes;
 mod changes;
 mod cluster;
-mod contain;
 mod cookie;
 mod core;
 mod directory;

@@ -2,7 +2,6 @@
 
 use super::calls::{Answering, contained};
 use super::causes::read_text;
-use super::contain::contain;
 use super::inherited;
 use super::peer::Peer;
 use super::traces;
@@ -14,6 +13,7 @@ use ganger_link::Services;
 use ganger_proc_api::CommandError;
 use ganger_sched::Handle;
 use ganger_sched::crossing::{self, Incoming as _};
+use ganger_sync::contain;
 use std::sync::Arc;
 
 /// A call has come.

@@ -3,7 +3,6 @@
 
 use super::calls::{self, Answering};
 use super::causes::read_text;
-use super::contain::contain;
 use super::far_links;
 use super::inherited;
 use super::peer::Peer;
@@ -17,6 +16,7 @@ use bytes::Bytes;
 use ganger_link::RemoteLinks as _;
 use ganger_proc_api::{BoxError, Message, Payload, Pid};
 use ganger_sched::Handle;
+use ganger_sync::contain;
 use std::sync::Arc;
 
 /// The most names of a process.

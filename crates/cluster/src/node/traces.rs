@@ -4,9 +4,9 @@
 //! the values of a message, an answer, a start or a call of a function. The receiver delivers
 //! inside of a span that continues the context, so that the span is a cause of all that follows.
 
-use super::contain::contain;
 use crate::wire::{ReadError, Reader};
 use bytes::Bytes;
+use ganger_sync::contain;
 use tracing::Span;
 
 /// The longest context.

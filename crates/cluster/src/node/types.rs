@@ -7,11 +7,11 @@
 //! codec by the type of the value, the receiver by the name. A value of an unknown name arrives as
 //! [`Foreign`], so nodes of two versions live together.
 
-use super::contain::contain;
 use crate::wire::varint;
 use bytes::Bytes;
 use foldhash::{HashMap, HashMapExt as _};
 use ganger_proc_api::{Kind, Payload, SendErrorKind, TypeName};
+use ganger_sync::contain;
 use postcard::ser_flavors::Flavor;
 use serde::Serialize;
 use serde::de::DeserializeOwned;

@@ -1,8 +1,8 @@
 //! Changes of groups on their way to a monitor.
 
-use crate::contain::contain;
 use ganger_proc_api::{Pid, Withdrawal};
 use ganger_sched::{Address, Recipient};
+use ganger_sync::contain;
 use ganger_sync::sync::{Mutex, lock};
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -6,7 +6,7 @@
 
 use crate::base::stats::Counters;
 use ganger_proc_api::Pid;
-use ganger_sync::panic_text;
+use ganger_sync::{discard_panic, panic_text};
 use std::any::Any;
 use std::error::Error;
 use std::fmt::{Display, Write};
@@ -157,11 +157,7 @@ fn message(payload: Box<dyn Any + Send>) -> Box<str> {
         Some(remedy) => format!("{message}; {remedy}").into(),
         None => message.into(),
     };
-    // The payload is a user's value, whose destructor may panic as well; so may the second panic's
-    // payload.
-    if let Err(second) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
-        std::mem::forget(second);
-    }
+    discard_panic(payload);
     message
 }
 

@@ -7,7 +7,6 @@ use super::clock::LeaseClock;
 use super::lock::{Guard, Keeps, StrongLock};
 use super::machine::{ClaimId, Machine, Refused, Todo};
 use super::values::{FencingToken, NameLost, Owner, StrongError};
-use crate::node::contain::contain;
 use crate::node::helpers::Helper;
 use crate::store::{Store, StoreAnswer, StoreChange, StoreError, StoreReply, StoreWatch};
 use ganger_proc_api::{
@@ -16,6 +15,7 @@ use ganger_proc_api::{
 };
 use ganger_sched::internal::{AddressInternals as _, ContextInternals as _};
 use ganger_sched::{Recipient, WeakHandle};
+use ganger_sync::contain;
 use ganger_sync::sync::{Mutex, lock};
 use std::collections::HashMap;
 use std::mem;

@@ -3,9 +3,9 @@
 use super::hold::Hold;
 use super::machine::ClaimId;
 use super::values::FencingToken;
-use crate::node::contain::contain;
 use ganger_proc_api::Instant;
 use ganger_sync::atomic::{AtomicBool, Ordering};
+use ganger_sync::contain;
 use ganger_sync::sync::{Mutex, lock};
 use std::fmt;
 use std::sync::Arc;

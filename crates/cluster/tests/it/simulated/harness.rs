@@ -1,7 +1,7 @@
 //! The machines of a simulation as a harness of the cases of all engines.
 
 use super::play::sim;
-use ganger_cluster::conformance::{CHILD, Ground, Harness, Sends, child, settings, types};
+use ganger_cluster::conformance::{CHILD, Ground, Harness, Sends, child, is_full, settings, types};
 use ganger_cluster::{Cluster, Engine, Settings};
 use ganger_proc_api::NodeName;
 use ganger_sched::{Builder, Handle};
@@ -211,8 +211,7 @@ impl<'w, 'a, W: Wires> Harness for Simulated<'w, 'a, W> {
 
 /// Calls a case in a world of each seed.
 pub(crate) fn in_worlds(case: impl Fn(InWorld<'_, '_>)) {
-    let is_full = std::env::var_os("GANGER_CASES").is_some_and(|it| it == "full");
-    let seeds = if is_full { 100 } else { 3 };
+    let seeds = if is_full() { 100 } else { 3 };
     let sim = sim().max_moves(5_000_000);
     sim.check_worlds(seeds, |world| case(InWorld(world)));
 }
