@@ -40,17 +40,20 @@ pub(crate) fn parse(text: &str) -> Result<Vec<Mutant>, String> {
         if rest.is_empty() || line.starts_with('#') {
             continue;
         }
+        let (rest, why) = rest.rsplit_once(" -- ").unwrap_or((rest, ""));
         match (line.len() - line.trim_start().len(), mutants.last_mut()) {
             (0, _) => head = rest,
             (2, _) if !head.is_empty() => {
-                let (rest, why) = rest.rsplit_once(" -- ").unwrap_or((rest, ""));
                 let (name, edit) = rest.split_once(' ').unwrap_or((rest, ""));
                 let mut mutant = Mutant::default();
                 (mutant.name, mutant.head) = (name.to_owned(), head.to_owned());
                 (mutant.why, mutant.edits) = (why.to_owned(), vec![edit.to_owned()]);
                 mutants.push(mutant);
             }
-            (6, Some(mutant)) => mutant.add(rest),
+            (6, Some(mutant)) => {
+                mutant.add(rest);
+                mutant.add(why);
+            }
             _ => return Err(format!("line {number} belongs to no killer and no mutant")),
         }
     }
@@ -77,7 +80,7 @@ impl Mutant {
             ("=", _) => (&mut self.reason, rest),
             _ => (&mut self.why, line),
         };
-        *text = format!("{text} {rest}").trim_start().to_owned();
+        *text = format!("{text} {rest}").trim().to_owned();
     }
 
     /// Returns its edits, or the fault of its lines.
@@ -146,9 +149,9 @@ loom_a::test
   one @ A::old: x #2 ~>
       breaks
       this
-  two @ B::f: old ~> new -- breaks that
+  two @ B::f: old ~> new -- breaks
       & f() +> .g(),
-      | h
+      | h -- that
       & @ sync/C in c.rs <+ struct D;
 (unshown)
   three @ impl Drop for E: a: u8 ~> b
