@@ -13,7 +13,7 @@ pub(crate) const PIDS: u64 = 1_000;
 /// The group of the members.
 pub(crate) const GROUP: &str = "members";
 
-/// With this bit, a number is how many members the boss starts.
+/// The bit of a number that has the boss start members; the bits below are their count.
 pub(crate) const MEMBERS: u64 = 1 << 40;
 
 /// The word of a member to its boss.

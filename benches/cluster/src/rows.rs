@@ -231,8 +231,8 @@ impl Nodes {
         Ok(account.try_into().map_err(|_| "it is no account")?)
     }
 
-    /// X5: the time of a broadcast, until each other node has told that all of its members have got
-    /// it; and the frames for each node.
+    /// X5: the time of a broadcast, until each other node has told that all of its members have the
+    /// message; and the frames of a broadcast to a node.
     fn broadcasts(&self, count: u64) -> Measured {
         let bosses = self.bosses()?;
         let (nodes, each) = (bosses.len(), MEMBERS_IN_ALL / bosses.len());

@@ -193,7 +193,7 @@ fn ticks((least, most): (f64, f64)) -> impl Iterator<Item = f64> {
     let all: Vec<_> = powers
         .filter(|tick| (least..=most).contains(tick))
         .collect();
-    // Few: over many powers of ten, the powers alone.
+    // Ten ticks and more would be too close: then the powers of ten alone are left.
     let are_few = all.len() < 10;
     let is_power = |tick: f64| (tick.log10() - tick.log10().round()).abs() < 1e-9;
     all.into_iter()

@@ -175,8 +175,8 @@ mod tests {
     #[test]
     fn at_the_limit_it_ends_with_all_that_it_has_started() {
         let limit = Duration::from_millis(300);
-        // The inner process would keep the pipe open; or the process has closed its output, and
-        // does not end.
+        // In the first script an inner process keeps the pipe open. In the second the process
+        // closes its output, and goes on.
         for script in ["sleep 600 & wait", "exec >&-; exec sleep 600"] {
             assert_eq!(run_within(script, limit), Ending::TimedOut(limit));
         }

@@ -223,8 +223,8 @@ impl<'a> View<'a> {
         lines_of(&head, rows.filter_map(line))
     }
 
-    /// Lists the missing figures, and why. A figure that is missing as well without idle loops is
-    /// named once. Empty if all figures are there.
+    /// Lists the missing figures, and why. A figure that is missing with and without idle loops is
+    /// listed without the loops alone. Empty if all figures are there.
     pub(super) fn absent(&self) -> String {
         let absences = &self.results.absences;
         let mut reasons: Vec<(&Absence, Vec<String>)> = Vec::new();

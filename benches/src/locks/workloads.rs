@@ -31,7 +31,7 @@ enum Work {
         permits: usize,
         turns: u64,
     },
-    /// Waiters wait, and are woken at once: by a notice, or by the close of the semaphore.
+    /// Waiters sleep until a single act wakes all of them: a notice, or the close of the semaphore.
     Wake { waiters: u64, closes: bool },
 }
 

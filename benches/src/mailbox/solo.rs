@@ -104,8 +104,8 @@ impl Drain {
         })
     }
 
-    /// Empties the queues by `empty`, which returns the weight of all items, and the time if it
-    /// differs from the whole.
+    /// Empties the queues by `empty`, which returns the weight of all items. `empty` may store a
+    /// time of its own in its second argument: this time counts in place of the whole call's.
     fn with<P: Payload, M: Mailbox<P>>(
         self,
         mut empty: impl FnMut(&mut [M], &mut Option<Duration>) -> u64 + 'static,

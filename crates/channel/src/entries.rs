@@ -344,10 +344,11 @@ impl<T> Line<T> {
 /// This thread has the lock, and the stage of the entry is `WAITING`.
 #[inline(always)]
 unsafe fn at<T, R>(entry: NonNull<Entry<T>>, f: impl FnOnce(&mut Contents<T>) -> R) -> R {
-    // SAFETY: the entry lives, as its waiter needs the lock to free it. Its contents are this
-    // thread's, for this thread has the lock.
+    // SAFETY: this thread has the lock, and the stage is `WAITING`, as the caller says. The waiter
+    // frees the entry of a wait that goes on under the lock alone, so the entry lives.
     let contents = unsafe { &(*entry.as_ptr()).contents };
-    // SAFETY: the contents are this thread's, for this thread has the lock.
+    // SAFETY: while the stage is `WAITING`, the thread with the lock is the only user of the
+    // contents.
     contents.with_mut(|contents| f(unsafe { &mut *contents }))
 }
 

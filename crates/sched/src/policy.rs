@@ -116,7 +116,7 @@ pub(crate) const TIMER_SPAN: u64 = 5_000;
 pub(crate) const TIMER_UNSEEN: u32 = 256;
 /// The call comes between two turns.
 pub(crate) const TIMER_BATCH: usize = 64;
-/// The own worker is nearly always faster, also one in turns that are over by then.
+/// The timer's own worker nearly always delivers sooner, also behind turns that are over by then.
 pub(crate) const LATE_AT_WORKERS: u64 = 100_000;
 /// All workers are in long steps by then.
 pub(crate) const LATE_AT_MONITOR: u64 = 2_000_000;

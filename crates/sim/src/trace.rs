@@ -237,7 +237,7 @@ fn name(at: &str, actor: Actor) -> String {
     }
 }
 
-/// The name of a machine before that of its actor.
+/// The name of a machine as a prefix of its actor's name; empty for a machine without a name.
 pub(crate) fn of(machine: &str) -> String {
     match machine {
         "" => String::new(),

@@ -16,8 +16,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The time that a start of a machine takes. So a restarted machine is younger than before, by any
-/// clock with milliseconds.
+/// The time that a start of a machine takes. So each start of a machine is later than the start
+/// before it, by any clock with milliseconds.
 const START: Duration = Duration::from_millis(1);
 
 /// How many generations of ids a life of a machine has for itself.
@@ -80,7 +80,7 @@ impl<'a> World<'a> {
     /// calls it again. A start takes a millisecond.
     ///
     /// # Panics
-    /// When the name is no name of a node, or the machine has started before.
+    /// When the name is not a valid name of a node, or the machine has started before.
     #[track_caller]
     pub fn start(&self, name: &str, boot: impl Fn(&Rt<'_>) + 'static) {
         let name = match NodeName::new(name) {

@@ -30,11 +30,11 @@ fn run<F: Fn() + Sync + Send + 'static>(preemptions: usize, body: F) {
     let runs = std::sync::Arc::new(std::sync::atomic::AtomicU64::new(0));
     let count = std::sync::Arc::clone(&runs);
     builder.check(move || {
-        // Ordering: Relaxed: loom's threads are one of the system's.
+        // Ordering: Relaxed: loom runs its threads on a single thread of the system.
         count.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         body();
     });
-    // Ordering: Relaxed: loom's threads are one of the system's.
+    // Ordering: Relaxed: loom runs its threads on a single thread of the system.
     println!("runs: {}", runs.load(std::sync::atomic::Ordering::Relaxed));
 }
 

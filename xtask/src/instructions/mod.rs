@@ -177,7 +177,7 @@ fn count(options: &Options) -> Result<Result<Option<String>, String>, Failure> {
     if let Err(why) = &listing {
         println!("RMWs and fences are not counted: {why}");
     }
-    // Counts do not mind the company.
+    // Programs that run at the same time change no count of instructions.
     let costs = at_a_time(cores(), acts.iter().collect(), |act: &Act| {
         let cost = act.count(&program, listing.as_ref().ok());
         let cost = cost.map_err(|failure| failure.to_string())?;

@@ -85,7 +85,8 @@ pub(super) fn check_document(path: &str, text: &str, findings: &mut Findings) {
     }
 }
 
-/// Whether an `Ordering:` comment is in the statement of the line at `index`, or just above.
+/// Whether an `Ordering:` comment begins in the statement with the line at `index`, just above the
+/// statement, or in the [`REACH`] lines above the line.
 fn is_explained(source: &Source, index: usize) -> bool {
     let before = source.lines[..index].iter();
     let ends = |code: &str| code.trim_end().ends_with([';', '{', '}']);

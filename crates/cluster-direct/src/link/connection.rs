@@ -75,19 +75,19 @@ impl Link {
 
     /// Bytes have come.
     pub(crate) fn hear(&self) {
-        // Ordering: a hint, read by the look of the keeper.
+        // Ordering: Relaxed: a hint for the keeper, which swaps it in `is_silent`.
         self.is_heard.store(true, Ordering::Relaxed);
     }
 
     /// Whether nothing has come for some looks, this one included.
     pub(crate) fn is_silent(&self) -> bool {
-        // Ordering: a hint, written by the reader.
+        // Ordering: Relaxed: a hint of the reader, which stores it in `hear`.
         if self.is_heard.swap(false, Ordering::Relaxed) {
-            // Ordering: of the keeper alone.
+            // Ordering: Relaxed: the keeper alone uses the count.
             self.silent.store(0, Ordering::Relaxed);
             return false;
         }
-        // Ordering: of the keeper alone.
+        // Ordering: Relaxed: the keeper alone uses the count.
         self.silent.fetch_add(1, Ordering::Relaxed) + 1 >= MOST_SILENT
     }
 

@@ -318,7 +318,8 @@ impl Node {
     }
 
     pub(crate) fn is_stopping(&self) -> bool {
-        // Ordering: pairs with the store in `stop`; attaching looks under the lock of the peers.
+        // Ordering: Acquire pairs with the Release in `stop`. `attach` and `enter` look under locks
+        // that `stop` takes as well, so `stop` misses no connection.
         self.is_stopping.load(Ordering::Acquire)
     }
 

@@ -297,7 +297,7 @@ impl<M> Future for ProcessHandle<M> {
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<ExitReason> {
         if watch::is_on() && !self.is_finished() {
             let waker = self.watched(context.waker());
-            // SAFETY: as below.
+            // SAFETY: this is the only handle, and `&mut` excludes other uses.
             return unsafe { self.address.task.poll_end(&Context::from_waker(&waker)) };
         }
         // SAFETY: this is the only handle, and `&mut` excludes other uses.

@@ -52,7 +52,7 @@ impl Handle {
         self.shared.remote.get()
     }
 
-    /// The PID as the scheduler knows it: those of its node have no node.
+    /// The PID as the scheduler knows it: without the node, if the node is the scheduler's own.
     #[must_use]
     pub fn canonical(&self, pid: Pid) -> Pid {
         self.shared.canonical(pid)

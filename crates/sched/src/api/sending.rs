@@ -148,9 +148,9 @@ impl<M: Send + 'static> Address<M> {
 impl Handle {
     /// Sends an envelope by PID, and blocks until the mailbox has room for it: see
     /// [`Address::send_blocking`]. For an envelope for another scheduler, the call waits for the
-    /// router, if that says when it has room
+    /// router, if the router says when it has room
     /// ([`EnvelopeReceiver::room`](ganger_proc_api::EnvelopeReceiver::room)), as links to other
-    /// nodes do. Otherwise it is sent as by [`send`](Self::send).
+    /// nodes do. For other routers the call is the same as [`send`](Self::send).
     ///
     /// # Errors
     /// [`SendError`], with the envelope inside, when it was not accepted; `Ended`, `Stopping` or

@@ -126,11 +126,11 @@ impl Slot {
         if version % 2 == 1 {
             return false;
         }
-        // Ordering: Relaxed, and the fence after it pairs with the fence in `Checker::look`: a
-        // reader that saw a write behind the fence sees this version.
+        // Ordering: Relaxed: the fence after it pairs with the fences in `Checker::look` and
+        // `Checker::confirm`. A reader that saw a write behind the fence sees this version.
         self.version.store(version + 1, Ordering::Relaxed);
-        // Ordering: Release pairs with the fences in `Checker::look` and `Checker::confirm`, for
-        // the store before; it is no full fence.
+        // Ordering: Release, for the store before: see there. A full fence here could stand in for
+        // a fence that the scheduler lacks.
         fence(Ordering::Release);
         true
     }

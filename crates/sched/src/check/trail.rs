@@ -144,7 +144,7 @@ impl Checker {
     /// The place, at the observation, of the processes stolen since, if known.
     fn confirm(&self, Observed(seen): Observed) -> Option<Stay> {
         // Ordering: Acquire pairs with the Release fence in `Slot::begin`: a thief that stole a
-        // process put into the deque after that fence sees that the version was odd.
+        // process put into the deque after that fence sees a later version than it has observed.
         fence(Ordering::Acquire);
         let seen = seen.filter(|(version, stay)| {
             // Ordering: Relaxed: the fence orders it.

@@ -37,8 +37,8 @@
 //! on the word. The giver gives places back by an operation on the same word. If the giver comes
 //! first, the sender finds the place. If not, the giver finds the mark, and the message under the
 //! lock. The end works the same way. A giver that leaves waiters while less than a lot of room
-//! is free runs a process with messages left. It comes again when a step has taken some or none,
-//! when its step announces a block, and when the process waits or ends. A step that blocks without
+//! is free runs a process with messages left. The giver looks again after each step, when a step
+//! announces a block, and when the process waits or ends. A step that blocks without
 //! an announcement delays this until it returns. The monitor does not serve the waiters meanwhile:
 //! their wakers are user code, which may block.
 //!

@@ -147,7 +147,8 @@ impl Observed {
     /// Counts new events that a step is given.
     #[inline(always)]
     fn count_events(&self, place: Option<&Place>, events: u64) {
-        // Ordering: Relaxed here and below: counts, on the strength of which nothing is read.
+        // Ordering: Relaxed here and below: counts, on the strength of which nothing is read. The
+        // worker alone writes the count of its place, so the load and the store lose no event.
         if let Some(place) = place {
             let before = place.events.load(Ordering::Relaxed);
             place.events.store(before + events, Ordering::Relaxed);

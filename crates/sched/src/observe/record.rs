@@ -257,8 +257,9 @@ impl Record {
 
     /// The counts for a reader.
     pub(super) fn counts(&self, now: u64) -> ProcessCounts {
-        // Ordering: Relaxed: see the module. The count of items taken out is read first: so items
-        // put in meanwhile count as waiting.
+        // Ordering: Relaxed: see the module. The count of items taken out is read first, so items
+        // put in meanwhile count as waiting. A processor may swap the loads: `in_mailbox` then
+        // takes a difference below zero for zero.
         let drained = self.drained.load(Ordering::Relaxed);
         let behind = self.behind.load(Ordering::Relaxed);
         let waiting = self.waiting.load(Ordering::Relaxed);

@@ -1,4 +1,5 @@
-//! The facts on a process that readers from outside see, and nothing else uses.
+//! The facts on a process for readers outside of the process: reports, observers, errors of
+//! senders, and the watch of waits.
 //!
 //! The owner of the run token writes, and any thread reads. No value depends on another, so all
 //! accesses are relaxed: each value was right at a moment of its own.
@@ -78,8 +79,8 @@ impl About {
         (ran & 1 == 1).then(|| u64::from(before) << UNIT)
     }
 
-    /// The mark of the last turn: as many turns may have the same, unless one of them is
-    /// [marked](Self::mark_turn).
+    /// The mark of the last turn. Unmarked turns that begin within the same millisecond share a
+    /// mark: see [`mark_turn`](Self::mark_turn).
     pub(crate) fn turn_mark(&self) -> u32 {
         // Ordering: Relaxed: see the module.
         self.ran.load(Ordering::Relaxed)

@@ -559,10 +559,11 @@ impl<T> State<T> {
 
     /// The process has been replaced; by the worker, while `Running`.
     pub(crate) fn count_upgrade(&self) {
-        // Ordering: Relaxed: for display only, and this thread alone writes it.
+        // Ordering: Relaxed: the owner of the token alone writes it, here and in `mark_finishing`.
         let before = self.incarnation.load(Ordering::Relaxed);
         let after = before.wrapping_add(1) & !FINISHES | before & FINISHES;
-        // Ordering: Relaxed: for display only, and this thread alone writes it.
+        // Ordering: Relaxed: the count is for display. `FINISHES` stays as `mark_finishing` has
+        // left it.
         self.incarnation.store(after, Ordering::Relaxed);
     }
 

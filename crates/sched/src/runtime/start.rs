@@ -35,15 +35,16 @@ impl Start {
 
     /// Notes that a worker exists.
     pub(crate) fn begin_to_serve(&self) {
-        // Ordering: Relaxed: the reader that acts on it is behind the lock of the starter of
-        // workers.
+        // Ordering: Relaxed: a start and `Shared::stop_once` read it behind the lock of the start.
+        // `Shared::force` reads it without the lock, and may miss the first worker. Then the
+        // forcing thread ends queued processes beside the worker, and both close the timers.
         self.is_served.store(true, Ordering::Relaxed);
     }
 
     /// Whether there has ever been a worker; for callers after the start.
     pub(crate) fn is_served(&self) -> bool {
-        // Ordering: Relaxed: a stop reads it behind the lock of the starter of workers. For other
-        // readers it is for display.
+        // Ordering: Relaxed: reads the store of `begin_to_serve`, which says why this is enough.
+        // For readers other than starts and stops it is for display.
         self.is_served.load(Ordering::Relaxed)
     }
 }

@@ -26,7 +26,8 @@ impl Shared {
 }
 
 impl ProcessCell {
-    /// Refuses a message, because the mailbox is closed; or sends it away.
+    /// Refuses a message for an ended process of this scheduler, and hands a message for a stand-in
+    /// to the router.
     #[cold]
     #[inline(never)]
     pub(super) fn refuse(

@@ -31,7 +31,7 @@ impl Shared {
         pid.host() == self.host && (pid.node().is_none() || pid.node() == self.node)
     }
 
-    /// The PID as the scheduler knows it: those of its node have no node.
+    /// The PID as the scheduler knows it: without the node, if the node is the scheduler's own.
     pub(crate) fn canonical(&self, pid: Pid) -> Pid {
         if pid.node() == self.node {
             pid.with_node(None)

@@ -292,7 +292,7 @@ impl Drop for Nursery {
     }
 }
 
-/// So many children of a scope that ends are known to watchers.
+/// The most children of an ending scope that are known to watchers.
 const MOST_KNOWN: usize = 16;
 
 /// Why children of a scope are cancelled.

@@ -171,7 +171,7 @@ fn in_turn<R>(party: Party, f: impl FnOnce(&mut Turn) -> R) -> Option<R> {
 impl Turn {
     fn leave(&mut self) {
         for end in self.ends.drain(..).filter_map(|it| it.upgrade()) {
-            // Ordering: Relaxed: the watcher may see the wait for a moment longer.
+            // Ordering: Relaxed: the watcher's `is_open` may see the wait for a moment longer.
             end.is_answered.store(true, Ordering::Relaxed);
         }
     }

@@ -35,7 +35,8 @@ pub(crate) struct Guard {
 
 impl Guard {
     pub(crate) fn lose(&self) {
-        // Ordering: the flag is all that is written.
+        // Ordering: Relaxed: `token` reads the flag alone. The mutex, which is taken next, orders
+        // the store for `on_lost`.
         self.is_lost.store(true, Ordering::Relaxed);
         let call = lock(&self.on_lost).take();
         // A panic of the user's code must not end the keeper.
@@ -108,7 +109,8 @@ impl StrongLock {
     /// A later call takes the place of an earlier. The call should be short.
     pub fn on_lost(&self, call: impl FnOnce() + Send + 'static) {
         *lock(&self.guard.on_lost) = Some(Box::new(call));
-        // Ordering: the mutex is between: the keeper sets the flag, and then takes the call.
+        // Ordering: Relaxed: `lose` sets the flag, and then takes the mutex. Either `lose` finds
+        // the call, or the mutex orders this load behind the store.
         if self.guard.is_lost.load(Ordering::Relaxed) {
             self.guard.lose();
         }

@@ -75,8 +75,8 @@ impl FarReply {
     }
 
     /// The answer is no longer wanted: the asker has taken its question back or has ended, or the
-    /// session ends. Tells the holder of the reply, and makes its calls
-    /// ([`Completer::on_end`]).
+    /// session ends. The holder's reply is cancelled from then on, and the holder's calls of
+    /// [`Completer::on_end`] are made.
     pub fn give_up(self) {
         let Some(sink) = self.sink.upgrade() else {
             return;

@@ -50,7 +50,8 @@ impl Inherited {
     pub fn within<R>(self, scheduler: &Handle, f: impl FnOnce() -> R) -> R {
         let shared = &scheduler.shared;
         let own = shared.own_process_id();
-        // Ordering: Relaxed pairs with the stores of this thread's own process, as in `values_of`.
+        // Ordering: Relaxed, as in `values_of`: this thread owns the run token of the process,
+        // which orders the load behind the stores of the process and of its start.
         let has_any = self.0.is_some() || shared.has_inherited.load(Ordering::Relaxed);
         if own == 0 || !has_any {
             return f();
