@@ -9,7 +9,7 @@ use std::sync::Arc;
 /// [`Handle::spawn`] starts any other task.
 pub trait TaskExt {
     /// A question to a task: the task starts when the question is asked. Its result or error is the
-    /// answer. A caller that drops the wait cancels the task.
+    /// answer. Dropping the wait cancels the task.
     ///
     /// ```
     /// # use ganger_proc_api::BoxError;
@@ -28,7 +28,7 @@ pub trait TaskExt {
         Fut: Future<Output = Result<R, BoxError>> + Send + 'static;
 
     /// Registers an async function as the handler of the commands of type `C`: each command runs in
-    /// a task of its own. A caller that drops the wait cancels the task.
+    /// a task of its own. Dropping the wait cancels the task.
     ///
     /// ```
     /// # use ganger_proc_api::{BoxError, ExitReason, TypedCommand};
@@ -98,13 +98,13 @@ impl TaskExt for Handle {
     }
 }
 
-/// Answers with the result of `body`. A caller that drops the wait cancels the task.
+/// Answers with the result of `body`. Dropping the wait cancels the task.
 async fn answer<T: Send + 'static, B>(ctx: Context, completer: Completer, body: B)
 where
     B: Future<Output = Result<T, BoxError>>,
 {
     let watch = completer.on_end(move || {
-        // A task that is not found has ended.
+        // An ended task is not found.
         let _ = ctx.cancel(ctx.pid(), "the answer is not wanted any longer");
     });
     if watch.is_none() {

@@ -13,8 +13,7 @@ impl<M: Send + 'static> Cx<M> {
     /// for its result. A spare thread takes the place of the blocked worker when processes wait:
     /// `Builder::max_spares` limits the spare threads.
     ///
-    /// A call that has begun can't be cancelled: after an early end of the wait its result is
-    /// dropped.
+    /// Once begun, a call can't be cancelled: after an early end of the wait its result is dropped.
     ///
     /// ```
     /// # use ganger_sched::Scheduler;
@@ -53,7 +52,7 @@ impl<M: Send + 'static> Cx<M> {
 /// Makes the call.
 struct Caller<F> {
     call: Option<F>,
-    /// Gone with the wait for the result. A task that is cancelled may still wait, in a shield.
+    /// Gone with the wait for the result. A cancelled task may still wait, in a shield.
     wanted: Weak<()>,
 }
 

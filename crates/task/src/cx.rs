@@ -245,7 +245,7 @@ impl<M: Send + 'static> Cx<M> {
         ExitWait::spawn(&self.ctx, self.task, start)
     }
 
-    /// Lets the other processes that are ready run first.
+    /// Lets the other ready processes run first.
     pub fn yield_now(&self) -> YieldNow {
         YieldNow::new(self.task)
     }

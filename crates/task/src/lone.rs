@@ -1,14 +1,14 @@
 //! The word of a task's lone wait for an answer.
 //!
-//! **Problem.** Most tasks wait for one answer at a time: for a command, a question or a sleep. A
-//! place in the table of waits costs an allocation, and two moves of the answer.
+//! **Problem.** Most tasks wait for a single answer at a time: for a command, a question or a
+//! sleep. A place in the table of waits costs an allocation, and two moves of the answer.
 //!
 //! **Rejected.** The first place of the table in the task: each task would have its 64 bytes.
 //!
 //! **Protocol**
-//! 1. A wait for an answer that the task itself polls is the *lone* one, if there is none
-//!    ([`Lone::open`]). Its tag has the bit [`LONE`].
-//! 2. A step that has its answer, and no other event, leaves the answer among the events
+//! 1. A wait for an answer, polled by the task itself, becomes the *lone* wait if the task has no
+//!    lone wait ([`Lone::open`]). Its tag has the bit [`LONE`].
+//! 2. A step whose only event is the answer to the lone wait leaves the answer among the events
 //!    ([`Lone::arrives`]). The wait takes it from there.
 //! 3. In any other case the lone wait moves to the table of waits under its tag: other events came
 //!    with the answer, or the step ends before the wait takes it, or the wait is polled with
@@ -52,7 +52,8 @@ impl Lone {
         self.0 = self.tag() | state;
     }
 
-    /// Opens a wait, unless there is a lone one. Returns its tag. No two waits have the same.
+    /// Opens a lone wait, unless the task has a lone wait. Returns its tag. No two waits have the
+    /// same tag.
     #[inline]
     pub(crate) fn open(&mut self) -> Option<Tag> {
         if self.state() != OVER {
@@ -75,13 +76,13 @@ impl Lone {
         self.state() == OPEN
     }
 
-    /// Whether the lone wait has no answer, and has that tag.
+    /// Whether the lone wait has no answer, and has this tag.
     #[inline]
     pub(crate) fn is_open_as(&self, tag: Tag) -> bool {
         self.0 == tag | OPEN
     }
 
-    /// The answer with that tag is the only event of the step. Returns `false`, and does nothing,
+    /// The answer with this tag is the only event of the step. Returns `false`, and does nothing,
     /// if it is not for the lone wait.
     #[inline]
     pub(crate) fn arrives(&mut self, tag: Tag) -> bool {
@@ -98,7 +99,7 @@ impl Lone {
         self.state() == HERE
     }
 
-    /// Whether the only event of the step is the answer with that tag.
+    /// Whether the only event of the step is the answer with this tag.
     #[inline]
     pub(crate) fn is_here_as(&self, tag: Tag) -> bool {
         self.0 == tag | HERE
@@ -109,7 +110,7 @@ impl Lone {
         self.set(IN_TABLE);
     }
 
-    /// The wait with that tag is over.
+    /// The wait with this tag is over.
     #[inline]
     pub(crate) fn end(&mut self, tag: Tag) {
         if self.tag() == tag {

@@ -55,7 +55,8 @@ mod tests {
     fn a_task_has_the_name_of_its_function() {
         for (body, future, expected) in [
             ("shop::serve", "shop::serve::{{closure}}", "shop::serve"),
-            // A closure that calls it, a closure that is async, and one with a future in a box.
+            // A closure with a call of the function, an async closure, and a closure with a future
+            // in a box.
             (
                 "shop::main::{{closure}}",
                 "shop::serve<u8>::{{closure}}",

@@ -216,9 +216,9 @@ where
         let State::Runs(future) = &mut self.state else {
             return Err("a task steps after its `init`".into());
         };
-        // SAFETY: the task is in the box that `process` has made, or in an `Unstarted::pinned`,
-        // which is not moved from this step on. This module alone knows its type, and does not move
-        // the future once it is here.
+        // SAFETY: the task is in the box made by `process`, or in an `Unstarted::pinned`: from this
+        // step on nothing moves the task. This module alone knows its type, and does not move the
+        // future once it is here.
         let future = unsafe { Pin::new_unchecked(future) };
         let waits = &mut self.waits;
         let turn = first_turn(waits.step);

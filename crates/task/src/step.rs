@@ -79,14 +79,14 @@ impl Step<'_, '_> {
         false
     }
 
-    /// The first of `count` futures that a select polls. Each future is equally often the first,
-    /// within a step and from step to step, also with several selects.
+    /// The index of the future, of `count`, with which a select begins its poll. Each future is
+    /// equally often the first, within a step and from step to step, also with several selects.
     pub(crate) fn next_turn(&mut self, count: u64) -> u64 {
         self.turn = self.turn.wrapping_add(A_SELECT);
         ((self.turn >> 32) * count) >> 32
     }
 
-    /// Puts the answer to the lone wait with that tag into `place`, if it is the step's only event.
+    /// Puts the answer to the lone wait with this tag into `place`, if it is the step's only event.
     /// The wait is ready then.
     #[inline]
     pub(crate) fn take_here(
@@ -106,7 +106,7 @@ impl Step<'_, '_> {
         self.budget = self.budget.saturating_sub(1);
     }
 
-    /// A select is ready, which began with this budget: the select and its own waits count once.
+    /// A select is ready, and began with this budget: the select and its own waits count once.
     pub(crate) fn spend_once(&mut self, budget: u32) {
         if self.budget == budget {
             self.spend();
@@ -121,8 +121,8 @@ impl Step<'_, '_> {
         }
     }
 
-    /// The waker, unless it is the task's own: the step polls anyway. Mostly it is the very one
-    /// that the step passed on, and need not be looked into.
+    /// The waker, unless it is the task's own: the step polls anyway. Mostly the task passes its
+    /// own waker on by reference: the equal address spares a look inside.
     #[inline]
     pub(crate) fn foreign<'w>(&self, waker: &'w Waker) -> Option<&'w Waker> {
         let is_own = ptr::eq(waker, self.waker) || waker.will_wake(self.waker);
@@ -154,9 +154,9 @@ pub(crate) fn enter<R>(step: &mut Step<'_, '_>, poll: impl FnOnce() -> R) -> R {
 pub(crate) fn with<R>(task: u64, f: impl FnOnce(&mut Step<'_, '_>) -> R) -> Option<R> {
     let outside = Scoped::set(&CURRENT, ptr::null_mut());
     let current = outside.before();
-    // SAFETY: `enter` has made the pointer of a unique borrow, which lasts until `enter` returns
-    // and has put another pointer there. It has been taken out, so this is its only use. The
-    // lifetimes of what is inside are any that `f` is given, and nothing of it leaves `f`.
+    // SAFETY: `enter` has made the pointer of a unique borrow. Before the borrow ends, `enter` puts
+    // the earlier pointer back. The pointer has been taken out, so this is its only use. `f`
+    // accepts a step of any lifetimes, so no reference into the step leaves `f`.
     let step = unsafe { current.cast::<Step<'_, '_>>().as_mut() }?;
     (step.task == task).then(|| f(step))
 }

@@ -20,7 +20,7 @@ pub(crate) enum Answer {
 /// A child of a scope has ended.
 pub(crate) type Ended = (usize, ExitCause);
 
-/// The waits of one task.
+/// The waits of a task.
 #[derive(Default)]
 pub(crate) struct Waits {
     /// Made for the first wait with a place: most tasks are small without a table.
@@ -240,8 +240,8 @@ impl Waits {
         }
     }
 
-    /// Puts the answer to a lone wait that is the step's only event into `place`, and closes the
-    /// wait.
+    /// Puts the answer to a lone wait into `place`, and closes the wait, if the answer is the
+    /// step's only event.
     #[inline]
     pub(crate) fn take_here(
         &mut self,
@@ -301,7 +301,7 @@ impl Waits {
         self.table_mut().insert(Holds::Line { ended, waker })
     }
 
-    /// Opens a wait for the end of a child, which goes into the line.
+    /// Opens a wait for the end of a child. The end goes into the line.
     pub(crate) fn open_child(&mut self, line: Tag, number: usize) -> Tag {
         let pid = None;
         self.table_mut().insert(Holds::Child { line, number, pid })

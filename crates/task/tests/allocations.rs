@@ -1,4 +1,4 @@
-//! A task is one allocation, and a message, a command or a wake is none.
+//! A task is a single allocation. A message, a command or a wake allocates nothing.
 
 use ganger_proc_api::TypedCommand;
 use ganger_sched::{ProcessState, Scheduler};
@@ -11,7 +11,7 @@ struct Counting;
 
 static ALLOCATED: AtomicUsize = AtomicUsize::new(0);
 
-// SAFETY: what the system's allocator does, and a count.
+// SAFETY: the system's allocator does the work. The count allocates nothing.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // Ordering: Relaxed: counts.
@@ -30,7 +30,7 @@ unsafe impl GlobalAlloc for Counting {
 static ALLOCATOR: Counting = Counting;
 
 fn allocated() -> usize {
-    // Ordering: SeqCst: the threads that count have been waited for.
+    // Ordering: SeqCst: the test has waited until the counting threads were idle.
     ALLOCATED.load(Ordering::SeqCst)
 }
 
@@ -43,7 +43,7 @@ impl TypedCommand for Double {
 /// How many of each are looked at.
 const MANY: usize = 2_000;
 
-/// How many allocations there may be for all of them: buffers that grow.
+/// The most allocations for all of them: buffers grow.
 const FEW: usize = 50;
 
 fn until(holds: impl Fn() -> bool) {
@@ -52,7 +52,7 @@ fn until(holds: impl Fn() -> bool) {
     }
 }
 
-/// One program and one test: others would allocate meanwhile.
+/// A program with a single test: further tests would allocate meanwhile.
 // pins: A9
 #[test]
 fn a_task_is_one_allocation_and_what_it_waits_for_is_none() {

@@ -1,7 +1,8 @@
-//! What the compiler says of the mistakes that a new user makes.
+//! The compiler's messages for mistakes of new users.
 //!
-//! Each program of `tests/wrong` has one mistake, and the text beside it. The text of another
-//! compiler may differ: then nothing is compared. `TRYBUILD=overwrite` writes the texts anew.
+//! Each program of `tests/wrong` has a single mistake, and the compiler's text in a file of the
+//! same name. The text of another compiler may differ: then nothing is compared.
+//! `TRYBUILD=overwrite` writes the texts anew.
 
 #![cfg(not(any(ganger_loom, miri)))]
 

@@ -43,7 +43,7 @@ pub struct Group<T> {
 struct Results<T> {
     ready: VecDeque<Result<T, ChildLost>>,
     running: usize,
-    /// The children that have begun to start.
+    /// The number of children whose start has begun.
     begun: u64,
     waker: Option<Waker>,
 }

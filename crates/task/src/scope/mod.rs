@@ -1,4 +1,4 @@
-//! Children that end before the part of a task in which they were started.
+//! Children of a part of a task: the part ends after all of them.
 //!
 //! **Imports**: a task's view of its process, and tasks as processes. From the bottom up: the
 //! nursery waits for all children, groups take results, and the children of sets may fail.

@@ -8,7 +8,7 @@
 //!
 //! **Protocol**
 //! 1. The scope monitors each child. The notices go into a line of the scope in the task's table,
-//!    so that it learns of each end in O(1).
+//!    so the scope learns of each end in O(1).
 //! 2. A child gives its result straight to its [`ScopedTask`](crate::ScopedTask) or
 //!    [`Group`](crate::Group), and its error to the scope: before it ends, so before its notice.
 //! 3. When a child has not finished by itself, the scope drops its body, cancels the other
@@ -59,7 +59,7 @@ struct Family {
 
 struct Alive {
     pid: Pid,
-    /// The listener that hears of its end in place of the scope.
+    /// The listener for its end, in place of the scope.
     member: Option<(Arc<dyn Member>, u64)>,
 }
 
@@ -292,7 +292,7 @@ impl Drop for Nursery {
     }
 }
 
-/// The most children of an ending scope that are known to watchers.
+/// The most children of an ending scope that watchers know.
 const MOST_KNOWN: usize = 16;
 
 /// Why children of a scope are cancelled.
@@ -337,7 +337,7 @@ impl Scope {
     }
 
     pub(crate) fn cancel(&self, pid: Pid, reason: &str) {
-        // A child that is not found has ended.
+        // An ended child is not found.
         let _ = self.ctx.cancel(pid, reason);
     }
 

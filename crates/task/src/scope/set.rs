@@ -3,13 +3,14 @@
 //! **Problem.** The first failure of a child ends its scope. A crawler, a batch or a server wants
 //! the cause instead, and goes on.
 //!
-//! **Rejected.** A scope that tolerates all failures: the same scope mostly has children that must
-//! not fail. A set without a scope: its destructor can't wait, so children would outlive it.
+//! **Rejected.** A scope tolerant of all failures: the same scope mostly has further children, and
+//! a failure of these must end it. A set without a scope: its destructor can't wait, so children
+//! would outlive it.
 //!
 //! **Protocol**
 //! 1. A child leaves its result or its error with the set before it ends. The scope hears of the
 //!    end, and tells the set, which puts both together.
-//! 2. An end makes room: the scope starts the next child that waits in the set.
+//! 2. An end makes room: the scope starts the next waiting child of the set.
 //! 3. When the scope is cancelled or over, waiting children do not start.
 
 use super::nursery::{Member, Scope, lock};
@@ -57,7 +58,7 @@ struct Running<T> {
     pid: Option<Pid>,
     /// The set cancels the child as soon as its PID is known.
     is_cancelled: bool,
-    /// The result that the child has left.
+    /// The result left by the child.
     left: Option<Result<T, BoxError>>,
 }
 

@@ -19,8 +19,8 @@ pub struct AnswerWait<T> {
     end: End<T>,
 }
 
-/// Makes the result of the answer. The caller gets it from there: a result that is made first, and
-/// moved then, costs a stall.
+/// Makes the result of the answer, straight in the place of the caller's result: a later move costs
+/// a stall.
 type End<T> = fn(Result<Payload, CommandError>) -> Poll<Result<T, WaitError>>;
 
 enum Asked {
@@ -39,7 +39,7 @@ impl<T> AnswerWait<T> {
         self.task
     }
 
-    /// Any other poll than that which finds the answer alone.
+    /// Any poll, unless the answer is the only event of the step.
     #[inline(never)]
     fn poll_rest(&mut self, context: &mut task::Context<'_>) -> Poll<Result<T, WaitError>> {
         match ready!(self.state.poll(self.task, context)) {
@@ -50,7 +50,7 @@ impl<T> AnswerWait<T> {
 }
 
 impl<T: Any> AnswerWait<T> {
-    /// Waits for an answer that is a `T`.
+    /// Waits for an answer of type `T`.
     pub(crate) fn typed(task: u64, command: Command) -> Self {
         Self::of(task, command, |result| {
             Poll::Ready(match result {

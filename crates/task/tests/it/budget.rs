@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// How many waits may be ready in a step.
 const BUDGET: usize = 256;
 
-/// Steps until the task waits; returns how many steps that took.
+/// Steps until the task waits; returns the number of steps.
 fn steps(task: &mut ByHand, mut between: impl FnMut(&mut ByHand)) -> usize {
     for count in 1.. {
         match task.step().unwrap() {
@@ -51,7 +51,7 @@ fn a_loop_of_ready_futures_that_counts_them_lets_others_run() {
     let mut task = ByHand::new(process(async move |cx: Cx| {
         for _ in 0..3 * BUDGET {
             std::future::ready(()).await;
-            // Ordering: Relaxed: one thread.
+            // Ordering: Relaxed: the test has a single thread.
             its_turns.fetch_add(1, Ordering::Relaxed);
             cx.consume_budget().await;
         }
@@ -63,7 +63,7 @@ fn a_loop_of_ready_futures_that_counts_them_lets_others_run() {
     let mut first = None;
     assert_eq!(
         steps(&mut task, |_| {
-            // Ordering: Relaxed: one thread.
+            // Ordering: Relaxed: the test has a single thread.
             first.get_or_insert(turns.load(Ordering::Relaxed));
         }),
         5
@@ -71,7 +71,7 @@ fn a_loop_of_ready_futures_that_counts_them_lets_others_run() {
     assert_eq!(first, Some(BUDGET + 1));
 }
 
-/// It goes on after its cancellation, and every wait of it is over at once.
+/// The task goes on after its cancellation, and each of its waits is over at once.
 // pins: A5, A6
 #[test]
 fn a_task_that_ignores_its_cancellation_does_not_keep_its_worker() {

@@ -1,4 +1,4 @@
-//! What other code waits for until a task is asked to finish.
+//! Signals of cancellation: other code waits until a task is asked to finish.
 
 use crate::support::{exit, number, start, until};
 use ganger_proc_api::{
@@ -60,7 +60,7 @@ fn all_end(watchers: Vec<thread::JoinHandle<()>>) {
     watchers.into_iter().for_each(|it| it.join().unwrap());
 }
 
-/// The step of the task goes on all the while, so that no step could tell.
+/// The step of the task goes on all the while, so no later step could tell.
 // pins: P10, A5
 #[test]
 fn a_signal_is_there_at_the_request_on_any_thread_while_a_step_goes_on() {
@@ -79,7 +79,7 @@ fn a_signal_is_there_at_the_request_on_any_thread_while_a_step_goes_on() {
     assert!(poll(&mut pin!(dropped), Waker::noop()).is_pending());
     scheduler.cancel(task.pid(), "enough").unwrap();
     all_end(watchers);
-    // It stays so, for those that come later as well.
+    // The signal stays ready, also for later waits.
     let mut late = pin!(signal);
     assert!(poll(&mut late, Waker::noop()).is_ready());
     assert!(poll(&mut late, Waker::noop()).is_ready());
@@ -214,7 +214,7 @@ impl Subscriber for Errors {
     fn exit(&self, _: &Id) {}
 }
 
-/// As in a task of tokio, which keeps the panic for the handle that was dropped.
+/// As in a task of tokio, which keeps the panic for a dropped handle.
 // pins: A1
 #[test]
 fn a_wait_that_is_polled_elsewhere_is_reported_although_its_panic_is_caught() {

@@ -1,4 +1,4 @@
-//! What a cancellation, a termination and a stop do to a task.
+//! The effects of a cancellation, a termination and a stop on a task.
 
 use crate::support::{exit, number, start, until};
 use ganger_proc_api::{BoxError, CancelReason, Command, CommandId, ExitReason, TypedCommand};

@@ -6,7 +6,7 @@ use ganger_sched::{ContextExt, Scheduler};
 use ganger_task::{ChildError, ChildLost, Cx, Either, Scope};
 use std::sync::{Arc, Mutex};
 
-/// What has happened, in order.
+/// The events so far, in order.
 #[derive(Clone, Default)]
 struct Log(Arc<Mutex<Vec<String>>>);
 
@@ -351,7 +351,7 @@ fn scopes_work_inside_of_combinators() {
     assert_eq!(number(task.unwrap()), 40);
 }
 
-/// A scope that has been told of the cancellation waits for its children alone.
+/// After the notice of the cancellation a scope waits for its children alone.
 #[test]
 fn scopes_inside_of_combinators_see_children_end_that_outlast_a_cancellation() {
     let scheduler = start(2);

@@ -1,4 +1,4 @@
-//! Children that end before their scope looks, and notices that were not meant for a wait.
+//! Children that end before their scope looks, and notices meant for no wait.
 
 use ganger_proc_api::{BoxError, Lifecycle, Pid, Reply, Symbol, TypedCommand, UpgradeRequest};
 use ganger_sched::{ProcessState, Scheduler};
@@ -83,7 +83,7 @@ fn a_notice_for_the_task_before_ends_no_wait() {
     let reply = replies.recv().unwrap();
     scheduler.terminate(monitored).unwrap();
     drop(target.wait());
-    // The notice has come by the time that the answer does.
+    // The notice comes before the answer.
     reply.complete(7);
     assert_eq!(task.wait().take::<u64>().unwrap(), 7);
 }
@@ -232,7 +232,7 @@ fn the_wait_of_a_task_that_is_gone_is_no_other_tasks() {
         assert!(first.unwrap().wait().is_done());
         drop(replies.recv().unwrap());
         let mut left = left.recv().unwrap();
-        // Its memory may be where that of the first one was, and its tag is the same.
+        // The second task may have the memory of the first, and its wait has the same tag.
         let second = scheduler.spawn(async move |cx: Cx| {
             let mut own = pin!(cx.command(Keep));
             poll_fn(|context| {

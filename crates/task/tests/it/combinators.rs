@@ -141,7 +141,7 @@ fn a_wait_wakes_the_waker_of_its_last_poll() {
             let polled = sleep.as_mut().poll(&mut Context::from_waker(&waker));
             assert!(polled.is_pending());
         }
-        // Ordering: SeqCst: what is woken counts, perhaps on another thread.
+        // Ordering: SeqCst: the waker counts, perhaps on another thread.
         let count = |woken: &Woken| woken.0.load(Ordering::SeqCst);
         while count(&last) == 0 {
             cx.yield_now().await;

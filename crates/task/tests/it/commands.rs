@@ -161,7 +161,7 @@ fn a_wait_that_is_dropped_takes_its_command_back() {
         let Either::B(first) = cx.select((call, cx.recv())).await else {
             return Err("answered".into());
         };
-        // The next wait has the place of the one that was dropped.
+        // The next wait has the place of the dropped wait.
         let answer = cx.call(Command::new(LATER, ())).await?;
         Ok(first.unwrap_or(0) + answer.as_u64().unwrap_or(0))
     });
@@ -260,7 +260,7 @@ fn a_monitor_tells_how_a_process_ended() {
     assert_eq!(number(task.unwrap()), 1);
 }
 
-/// Two waits at once for the end of one process, of which one is dropped.
+/// Two waits at once for the end of a process. The task drops the first.
 // pins: A3, A4
 #[test]
 fn a_monitor_that_is_dropped_leaves_the_others() {

@@ -1,4 +1,4 @@
-//! Waits beside others that are always ready, and wakers of waits that are dropped.
+//! Waits next to futures that are always ready, and wakers of dropped waits.
 
 use crate::support::{ByHand, Stepped, number, start};
 use ganger_proc_api::{BoxError, Event, Outcome};
@@ -67,7 +67,7 @@ fn what_is_joined_with_a_busy_future_goes_on() {
         let task = scheduler.spawn(async move |cx: Cx<u64>| {
             let is_over = AtomicBool::new(false);
             let busy = async {
-                // Ordering: Relaxed: one task.
+                // Ordering: Relaxed: a single task uses the flag.
                 while !is_over.load(Ordering::Relaxed) {
                     cx.consume_budget().await;
                 }
@@ -79,7 +79,7 @@ fn what_is_joined_with_a_busy_future_goes_on() {
                 let (child, end) = cx.monitored(|spawner| spawner.spawn(child))?;
                 child.send(number)?;
                 end.await?;
-                // Ordering: Relaxed: one task.
+                // Ordering: Relaxed: a single task uses the flag.
                 is_over.store(true, Ordering::Relaxed);
                 Ok::<_, BoxError>(number)
             };
@@ -95,7 +95,7 @@ fn what_is_joined_with_a_busy_future_goes_on() {
     }
 }
 
-/// Also where a combinator of others polls in a fixed order.
+/// Also where a combinator of another crate polls in a fixed order.
 // pins: A6
 #[test]
 fn a_wait_behind_a_busy_future_has_its_turn_in_the_next_step() {
@@ -164,7 +164,7 @@ fn a_cancelled_task_polls_no_more_of_what_it_waited_for() {
         let mut is_over = false;
         while !is_over {
             let take = async || {
-                // Ordering: Relaxed: one thread.
+                // Ordering: Relaxed: the test has a single thread.
                 its_polls.fetch_add(1, Ordering::Relaxed);
             };
             is_over = cx.until_cancelled(take()).await.is_err();
@@ -173,15 +173,15 @@ fn a_cancelled_task_polls_no_more_of_what_it_waited_for() {
         Ok(())
     }));
     assert!(matches!(task.step().unwrap().outcome, Outcome::StepAgain));
-    // Ordering: Relaxed: one thread.
+    // Ordering: Relaxed: the test has a single thread.
     let before = polls.load(Ordering::Relaxed);
     task.events.push_back(Event::Cancel("enough".into()));
     assert!(matches!(task.step().unwrap().outcome, Outcome::Done(_)));
-    // Ordering: Relaxed: one thread.
+    // Ordering: Relaxed: the test has a single thread.
     assert_eq!(polls.load(Ordering::Relaxed), before);
 }
 
-/// How often the first of two wins, of so many times.
+/// The rounds of a test: in about half of them the first future wins.
 const TIMES: usize = 10_000;
 
 #[track_caller]
@@ -197,12 +197,13 @@ fn each_of_two_that_are_ready_is_as_often_the_first() {
     let mut task = ByHand::new(process(async move |cx: Cx<u64>| {
         let mut inner = 0;
         for _ in 0..TIMES {
-            // Ordering: Relaxed: one thread.
+            // Ordering: Relaxed: the test has a single thread.
             match cx.select((ready(()), ready(()))).await {
                 Either::A(()) => its_firsts.fetch_add(1, Ordering::Relaxed),
                 Either::B(()) => 0,
             };
-            // Two that take turns with each other must not take turns with themselves.
+            // If the two selects took turns with each other, each would always have the same
+            // winner.
             let other = cx.select((ready(()), ready(()))).await;
             inner += usize::from(other == Either::A(()));
         }
@@ -217,9 +218,9 @@ fn each_of_two_that_are_ready_is_as_often_the_first() {
             other => panic!("{other:?}"),
         }
     }
-    // Ordering: Relaxed: one thread.
+    // Ordering: Relaxed: the test has a single thread.
     about_half(firsts.load(Ordering::Relaxed));
-    // A select that is ready is a wait that was.
+    // A ready select counts as a ready wait.
     assert_eq!(steps, 2 * TIMES / 256);
 }
 
@@ -231,7 +232,7 @@ fn a_full_mailbox_and_what_is_always_ready_win_as_often() {
     let mut task = ByHand::new(process(async move |cx: Cx<usize>| {
         for _ in 0..TIMES {
             if let Either::A(Some(_)) = cx.select((cx.recv(), ready(()))).await {
-                // Ordering: Relaxed: one thread.
+                // Ordering: Relaxed: the test has a single thread.
                 its_messages.fetch_add(1, Ordering::Relaxed);
             }
         }
@@ -243,7 +244,7 @@ fn a_full_mailbox_and_what_is_always_ready_win_as_often() {
         ..
     } = task.step().unwrap()
     {}
-    // Ordering: Relaxed: one thread.
+    // Ordering: Relaxed: the test has a single thread.
     about_half(messages.load(Ordering::Relaxed));
 }
 
@@ -253,7 +254,7 @@ impl Wake for Other {
     fn wake(self: Arc<Self>) {}
 }
 
-/// A waker of a combinator stays no longer than the wait that was polled with it.
+/// A combinator's waker stays no longer than the wait polled with it.
 // pins: A4, A9
 #[test]
 fn a_wait_that_is_dropped_leaves_no_waker() {

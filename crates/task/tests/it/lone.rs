@@ -1,5 +1,5 @@
-//! The wait for the only answer that a task waits for: the answer stays among the events of its
-//! step, whatever the task does there.
+//! The lone wait of a task for an answer: the answer stays among the events of its step, whatever
+//! the task does there.
 
 use crate::support::{ByHand, Woken};
 use futures_util::poll;
@@ -133,7 +133,7 @@ fn a_wait_that_gets_another_waker_wakes_that_one() {
         let mut poll = || call.as_mut().poll(&mut Context::from_waker(&waker));
         assert!(poll().is_pending());
         // Not polled again before it is woken.
-        // Ordering: SeqCst: there is one thread.
+        // Ordering: SeqCst, as in `Woken`; the test has a single thread.
         let has_woken = || woken_by.0.load(Ordering::SeqCst) == 1;
         poll_fn(|_| {
             if has_woken() {
@@ -148,6 +148,6 @@ fn a_wait_that_gets_another_waker_wakes_that_one() {
     let asked = task.step().unwrap().yields[0];
     task.answer(asked, 7_u64);
     assert_eq!(done(task.step().unwrap().outcome), Some(7));
-    // Ordering: SeqCst: there is one thread.
+    // Ordering: SeqCst, as in `Woken`; the test has a single thread.
     assert_eq!(woken.0.load(Ordering::SeqCst), 1);
 }

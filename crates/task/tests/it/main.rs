@@ -1,4 +1,4 @@
-//! What tasks promise, as their users see it.
+//! The promises of tasks, as their users see them.
 
 mod support;
 

@@ -1,4 +1,4 @@
-//! Random waits and random events, beside a plain queue.
+//! Random waits and random events, compared with a plain queue.
 
 use crate::support::ByHand;
 use ganger_proc_api::{Command, CommandId, Outcome, Payload, Tag};
@@ -8,23 +8,23 @@ use std::collections::VecDeque;
 
 const ASK: CommandId = CommandId::new(300);
 
-/// What the task waits for next.
+/// The next wait of the task.
 #[derive(Debug, Clone, Copy)]
 enum Wait {
     Any,
     Multiple(u64),
     Ask,
-    /// The first of an answer and a message; the other one is dropped.
+    /// The first of an answer and a message; the other is dropped.
     AskOrAny,
     /// An answer and a message.
     AskAndAny,
 }
 
-/// What happens between two steps.
+/// An event between two steps.
 #[derive(Debug, Clone, Copy)]
 enum Happens {
     Message(u64),
-    /// One of the commands that are outstanding is answered.
+    /// An outstanding command is answered.
     Answer(usize),
     Step,
 }
@@ -56,7 +56,7 @@ async fn run(cx: &Cx<u64>, wait: Wait) -> Option<u64> {
         Wait::Any => cx.recv().await,
         Wait::Multiple(of) => cx.recv_where(|it| it % of == 0).await,
         Wait::Ask => number(ask().await),
-        // In this order whatever is ready, for the model.
+        // If both are ready, the answer wins, as in the model.
         Wait::AskOrAny => match futures_util::future::select(ask(), cx.recv()).await {
             futures_util::future::Either::Left((answer, _)) => number(answer),
             futures_util::future::Either::Right((message, _)) => message,
@@ -68,7 +68,7 @@ async fn run(cx: &Cx<u64>, wait: Wait) -> Option<u64> {
     }
 }
 
-/// What the task does, by a plain queue.
+/// The task's actions, by a plain queue.
 #[derive(Default)]
 struct Plain {
     messages: VecDeque<u64>,
@@ -81,7 +81,7 @@ struct Plain {
 }
 
 impl Plain {
-    /// One wait, as far as it goes. Says whether it is over.
+    /// A wait, as far as its events have come. Says whether it is over.
     fn wait(&mut self, wait: Wait) -> bool {
         let asks = matches!(wait, Wait::Ask | Wait::AskOrAny | Wait::AskAndAny);
         self.asked |= asks;

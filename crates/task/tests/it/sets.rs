@@ -7,7 +7,7 @@ use std::future::pending;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-/// Counts those that run at once.
+/// The number of children that run, and the most so far.
 #[derive(Default)]
 struct AtOnce {
     now: AtomicUsize,
@@ -139,7 +139,7 @@ fn one_child_is_cancelled_or_all_are_and_those_that_wait_do_not_start() {
             set.cancel(waits);
             assert_eq!(set.len(), 4);
 
-            // Its place is taken by the next one.
+            // The next child takes its place.
             set.cancel(runs);
             let (id, end) = set.next_with_id().await.ok_or("one has ended")?;
             let error = end.unwrap_err();

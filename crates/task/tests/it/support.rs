@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Wake;
 use std::time::Duration;
 
-/// How long a test waits for what is bound to happen before it fails.
+/// The longest wait of a test for an event; then the test fails.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Counts how often it was woken.
@@ -62,7 +62,7 @@ pub(crate) struct ByHand {
     pub(crate) events: VecDeque<Event>,
 }
 
-/// What a step by hand has come to.
+/// The result of a step by hand.
 #[derive(Debug)]
 pub(crate) struct Stepped {
     pub(crate) outcome: Outcome,
