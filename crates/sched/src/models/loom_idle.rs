@@ -44,7 +44,8 @@ impl Pool {
     }
 
     fn has_work(&self) -> bool {
-        // Ordering: Relaxed, as the real look: the fences in `sleep` and `end_search` order it.
+        // Ordering: Relaxed, as the real look: the fences in `look_again` and `end_search` order
+        // it.
         self.queued.load(Ordering::Relaxed) > 0
     }
 
@@ -154,7 +155,7 @@ impl BatchPool {
     }
 
     fn has_work(&self) -> bool {
-        // Ordering: Relaxed, as the real look: the fence in `sleep` orders it.
+        // Ordering: Relaxed, as the real look: the fence in `look_again` orders it.
         let is_filled = |items: &AtomicUsize| items.load(Ordering::Relaxed) > 0;
         is_filled(&self.pool.queued) || self.deques.iter().any(is_filled)
     }

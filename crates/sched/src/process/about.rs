@@ -69,7 +69,7 @@ impl About {
     }
 
     /// How many nanoseconds ago the last turn began, if any. Exact to about a millisecond, and to
-    /// three where waits are watched, up to twelve days.
+    /// three milliseconds where waits are watched, up to twelve days.
     pub(crate) fn ran_before(&self, nanos: u64) -> Option<u64> {
         // Ordering: Relaxed: see the module.
         let ran = self.ran.load(Ordering::Relaxed);

@@ -46,7 +46,7 @@
 //!
 //! | field | written by | read by |
 //! |---|---|---|
-//! | `searching` | `begin_search`, `end_search`; `sleep` and `notify`, under the lock | all |
+//! | `searching` | `begin_search`, `end_search`; sleepers and wakers, under the lock | all |
 //! | `sleeping` | under the lock | all |
 
 use ganger_sync::atomic::{AtomicU64, Ordering, fence};
@@ -236,9 +236,9 @@ impl Idle {
     /// As [`notify`](Self::notify), when this thread has pushed to a shared queue, by a
     /// read-modify-write.
     pub(crate) fn notify_from_outside(&self) -> bool {
-        // Pairs with the full fence in `end_search` and the heavy fences in `sleep` and
-        // `monitor_sleep`: either the threads that look there see the push, or the load below sees
-        // them.
+        // Pairs with the full fence in `end_search` and the heavy fences in `look_again` and
+        // `announce_monitor_sleep`: either the threads that look there see the push, or the load
+        // below sees them.
         asymmetric::behind_rmw();
         // Ordering: Relaxed, because the fence orders it.
         self.wake_if_owed(Snapshot::from(self.roster.word.load(Ordering::Relaxed)))
@@ -248,8 +248,8 @@ impl Idle {
     ///
     /// Lock-free unless a sleeper must be woken.
     pub(crate) fn notify(&self) -> bool {
-        // Pairs with the heavy fences in `sleep` and `monitor_sleep`: either the sleeper sees the
-        // push, or the load below sees the sleeper.
+        // Pairs with the heavy fences in `look_again` and `announce_monitor_sleep`: either the
+        // sleeper sees the push, or the load below sees the sleeper.
         asymmetric::light();
         // Ordering: Relaxed, because the fence orders it.
         let mut now = Snapshot::from(self.roster.word.load(Ordering::Relaxed));
@@ -280,8 +280,9 @@ impl Idle {
         false
     }
 
-    /// Sees to it that the monitor watches over a pushed item that the pusher takes itself, if its
-    /// step ends soon.
+    /// Wakes a monitor that does not watch. For a worker that has left the monitor something to
+    /// watch: a pushed item, which the worker takes itself if its step ends soon, an uncovered
+    /// moment of the timers, or the driver.
     pub(crate) fn defer(&self) {
         if self.is_unwatched_behind_write() {
             self.wake_monitor();
@@ -290,7 +291,7 @@ impl Idle {
 
     /// Whether the monitor sleeps, for a worker that has written something for it.
     pub(crate) fn is_unwatched_behind_write(&self) -> bool {
-        // Pairs with the heavy fence in `monitor_sleep`.
+        // Pairs with the heavy fence in `announce_monitor_sleep`.
         asymmetric::light();
         // Ordering: Relaxed, because the fence orders it.
         Snapshot::from(self.roster.word.load(Ordering::Relaxed)).unwatched
@@ -310,7 +311,7 @@ impl Idle {
         let Some(sleeper) = sleepers.pop() else {
             return false;
         };
-        // Ordering: SeqCst, one order with `end_search` and `sleep`.
+        // Ordering: SeqCst, one order with `end_search` and `announce`.
         self.roster
             .word
             .fetch_add(sleeper.awake().wrapping_sub(SLEEPING), Ordering::SeqCst);
@@ -325,7 +326,7 @@ impl Idle {
             let mut sleepers = lock(&self.roster.sleepers);
             let awake: u64 = sleepers.iter().map(|sleeper| sleeper.awake()).sum();
             let asleep = sleepers.len() as u64 * SLEEPING;
-            // Ordering: SeqCst, one order with `end_search` and `sleep`.
+            // Ordering: SeqCst, one order with `end_search` and `announce`.
             self.roster
                 .word
                 .fetch_add(awake.wrapping_sub(asleep), Ordering::SeqCst);
@@ -419,8 +420,8 @@ impl Idle {
         is_stopping: impl FnOnce() -> bool,
         has_work: impl FnOnce() -> bool,
     ) -> bool {
-        // Pairs with the light fence in `notify`: either the look below sees the push, or the
-        // pusher sees the announcement.
+        // Pairs with the light fence in `notify` and the full fence in `notify_from_outside`:
+        // either the look below sees the push, or the pusher sees the announcement.
         asymmetric::heavy();
         // Ordering: Relaxed, because the fence orders it.
         let others = Snapshot::from(self.roster.word.load(Ordering::Relaxed));
@@ -480,7 +481,7 @@ impl Idle {
     /// Notes that the monitor is awake, whether it has been woken or not. A token left behind costs
     /// it a look.
     pub(crate) fn monitor_watches(&self) {
-        // Ordering: SeqCst, one order with `monitor_sleep` and `wake_monitor`.
+        // Ordering: SeqCst, one order with `announce_monitor_sleep` and `wake_monitor`.
         self.roster.word.fetch_and(!UNWATCHED, Ordering::SeqCst);
     }
 
@@ -522,7 +523,7 @@ impl Idle {
     /// Wakes the monitor, if it sleeps because there was nothing to watch.
     #[cold]
     pub(crate) fn wake_monitor(&self) {
-        // Ordering: SeqCst, one order with `monitor_sleep`.
+        // Ordering: SeqCst, one order with `announce_monitor_sleep`.
         if self.roster.word.fetch_and(!UNWATCHED, Ordering::SeqCst) & UNWATCHED != 0 {
             self.unpark(&self.monitor);
         }

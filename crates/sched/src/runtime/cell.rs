@@ -66,10 +66,11 @@ union Content {
     stands_for: Pid,
 }
 
-// SAFETY: two ways lead to the content. By the contract of `with_core` the caller owns the run
-// token, and only one thread at a time owns the token. The state word's transitions order an
-// owner's accesses before the next owner's. The other way is the place of the exit slot, whose word
-// orders the worker's access before the handle's. Both contents are `Send`, as is checked below.
+// SAFETY: two ways lead to the content of a process. By the contract of `with_core` the caller owns
+// the run token, and only one thread at a time owns the token. The state word's transitions order
+// an owner's accesses before the next owner's. The other way is the place of the exit slot, whose
+// word orders the worker's access before the handle's. Both contents are `Send`, as is checked
+// below. The PID of a stand-in is written before the cell is shared, and only read from then on.
 unsafe impl Sync for OwnedCore {}
 // SAFETY: both contents are `Send`, as is checked below; loom's cell just does not say so.
 unsafe impl Send for OwnedCore {}

@@ -16,8 +16,8 @@
 //! deque. The worker that has waited in the driver has waited for the next timer, too. While the
 //! kept turns are over in [`LATE_AT_WORKERS`] by the measure, the worker wakes no other for this
 //! wait, and has the monitor watch: otherwise each event of a socket wakes two threads. At each
-//! pick from a kept batch the worker reads the clock, and ends the keeping when the
-//! span is over. The monitor watches the step in between, as it does for a lone process
+//! pick from a kept batch the worker reads the clock, and ends the keeping when the span is over.
+//! The monitor watches the step in between, as it does for a lone process
 //! (`blocking/monitor.rs`).
 
 use super::pace::Pace;
