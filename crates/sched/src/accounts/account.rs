@@ -71,7 +71,7 @@ fn violation(promise: &'static str, found: impl Into<String>) -> Result<(), Viol
 }
 
 impl Entry {
-    /// The entry of an event; `None` for an unknown kind.
+    /// Returns the entry of an event; `None` for an unknown kind.
     pub(super) fn of(arrival: Arrival<'_>) -> Option<Self> {
         match arrival {
             Arrival::Event(event) => Self::of_event(event),
@@ -146,7 +146,7 @@ impl Tally {
         self.upgrades += other.upgrades;
     }
 
-    /// How many of these are messages, and how many are completions.
+    /// Returns how many of these are messages, and how many are completions.
     fn count(entries: &[Entry]) -> (u64, u64) {
         let count = |is: fn(&Entry) -> bool| entries.iter().filter(|it| is(it)).count() as u64;
         (count(Entry::is_message), count(Entry::is_completion))
@@ -154,12 +154,12 @@ impl Tally {
 }
 
 impl Account {
-    /// `init` has returned `Ok`.
+    /// Notes that `init` has returned `Ok`.
     pub(super) fn open(&mut self) {
         self.opened += 1;
     }
 
-    /// `close` has been called.
+    /// Notes that `close` has been called.
     pub(super) fn close(&mut self) -> Result<(), Violation> {
         self.closed += 1;
         if self.shown.is_some() {
@@ -198,7 +198,7 @@ impl Account {
         Ok(())
     }
 
-    /// A step is about to see these.
+    /// Notes that a step is about to see these events.
     pub(super) fn show(&mut self, shown: Vec<Entry>) -> Result<(), Violation> {
         if self.shown.is_some() {
             return violation("G1", "a process is stepped while it is stepped");
@@ -257,7 +257,7 @@ impl Account {
         }
     }
 
-    /// The step is over, and has left these.
+    /// Notes that the step is over, and has left these events.
     pub(super) fn settle(&mut self, left: Vec<Entry>) -> Result<(), Violation> {
         let Some(shown) = self.shown.take() else {
             return violation("P4", "a step is over that has seen nothing");
@@ -276,7 +276,7 @@ impl Account {
         Ok(())
     }
 
-    /// A request for an upgrade is taken out.
+    /// Takes a request for an upgrade out.
     pub(super) fn take_upgrade(&mut self) -> Result<(), Violation> {
         match self.next(true) {
             Some(Entry::Upgrade) => Ok(()),
@@ -306,7 +306,7 @@ impl Account {
         }
     }
 
-    /// Another process is in its place.
+    /// Notes that another process is in its place.
     pub(super) fn upgrade(&mut self) {
         self.tally.upgrades += 1;
         self.outstanding.clear();
@@ -362,7 +362,7 @@ impl Account {
         Ok(())
     }
 
-    /// Nothing comes after this.
+    /// Checks the account at its end, after which nothing comes.
     pub(super) fn end(&self) -> Result<(), Violation> {
         if self.opened != self.closed {
             let found = format!(

@@ -57,7 +57,7 @@ impl Probe for Accounts {
     type Observed = ();
     type Guard<'a> = ();
 
-    /// None are kept before [`begin`](Self::begin).
+    /// Creates no accounts: none are kept before [`begin`](Self::begin).
     fn new(_: &Config, _: usize) -> Self {
         Self(OnceLock::new())
     }
@@ -193,7 +193,7 @@ impl Accounts {
         self.0.get_or_init(|| Mutex::new(Some(ledger)));
     }
 
-    /// The differences between the accounts of a stopped scheduler and its own counts.
+    /// Returns the differences between the accounts of a stopped scheduler and its own counts.
     pub(crate) fn difference(&self, stats: &WorkerStats) -> Option<String> {
         self.with_ledger(|ledger| ledger.difference(stats))
             .flatten()

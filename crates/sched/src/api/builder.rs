@@ -71,12 +71,12 @@ impl Default for Builder {
 }
 
 impl Builder {
-    /// A builder with the defaults.
+    /// Creates a builder with the defaults.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// How many worker threads run steps. Default: as many as the machine runs at once
+    /// Sets how many worker threads run steps. Default: as many as the machine runs at once
     /// (`std::thread::available_parallelism`).
     pub fn workers(self, workers: usize) -> Self {
         Self {
@@ -102,7 +102,8 @@ impl Builder {
         }
     }
 
-    /// How many processes a worker's deque holds before it grows. From 1 to 2^24. Default: 256.
+    /// Sets how many processes a worker's deque holds before it grows. From 1 to 2^24. Default:
+    /// 256.
     pub fn deque_capacity(self, processes: usize) -> Self {
         self.with(|config| config.deque_capacity = processes)
     }
@@ -132,9 +133,9 @@ impl Builder {
         self.with(|config| (config.spin_looks, config.yield_looks) = (spin, yields))
     }
 
-    /// After how many picks a worker makes a rotation, at the latest: it looks at the global queue
-    /// first, and takes the oldest process of its own deque next. Where steps are long it does so
-    /// earlier. From 1 up. Default: 127.
+    /// Sets after how many picks a worker makes a rotation, at the latest: it looks at the global
+    /// queue first, and takes the oldest process of its own deque next. Where steps are long it
+    /// does so earlier. From 1 up. Default: 127.
     pub fn rotation(self, picks: u32) -> Self {
         self.with(|config| config.rotation = picks)
     }
@@ -238,7 +239,7 @@ impl Builder {
         self.with(|config| config.long_step_backtraces = are_taken)
     }
 
-    /// Whether profiles of the steps may be made, on Linux, on x86-64 and AArch64; elsewhere
+    /// Sets whether profiles of the steps may be made, on Linux, on x86-64 and AArch64; elsewhere
     /// [`build`](Self::build) refuses it. Default: no. Needs the feature `backtraces`.
     ///
     /// A thread that makes a profile, by `Observer::profile` of `ganger-observe`, asks the busy
@@ -278,7 +279,7 @@ impl Builder {
         self.with(|config| config.max_spares = threads)
     }
 
-    /// For how long such a thread waits to be needed again before it ends. Default: 10 s.
+    /// Sets for how long such a thread waits to be needed again before it ends. Default: 10 s.
     pub fn keep_spares(self, time: Duration) -> Self {
         self.with(|config| config.keep_spares = time)
     }
@@ -298,13 +299,13 @@ impl Builder {
         self.with(|config| config.mailbox_limit = Some(messages.min(MAX_LIMIT)))
     }
 
-    /// How long dropping the scheduler waits for processes to finish. Default: 5 s.
+    /// Sets how long dropping the scheduler waits for processes to finish. Default: 5 s.
     pub fn shutdown_deadline(self, deadline: Duration) -> Self {
         self.with(|config| config.shutdown_deadline = deadline)
     }
 
-    /// The start of the threads' names; `-0`, `-1`, … follows for workers and spares, `-monitor`
-    /// for the monitor. Default: `ganger-worker`.
+    /// Sets the start of the threads' names; `-0`, `-1`, … follows for workers and spares,
+    /// `-monitor` for the monitor. Default: `ganger-worker`.
     pub fn thread_name(self, prefix: impl Into<String>) -> Self {
         let prefix = prefix.into();
         self.with(|config| config.thread_name = prefix)
@@ -427,7 +428,8 @@ impl Builder {
         }
     }
 
-    /// Where the scheduler's threads wait for the system. Default: they wait for each other alone.
+    /// Sets where the scheduler's threads wait for the system. Default: they wait for each other
+    /// alone.
     ///
     /// An idle thread of the scheduler waits in the driver, one thread at a time. Busy workers poll
     /// it at rotations, and the monitor when no worker has for 2 to 4 ms. A simulation does not use

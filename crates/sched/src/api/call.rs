@@ -101,8 +101,8 @@ pub struct Call<T> {
 }
 
 impl<M: Send + 'static> Address<M> {
-    /// A question to the process: `message` makes its message of the [`Reply`]. Mostly it is a
-    /// variant of an enum.
+    /// Creates a question to the process: `message` makes its message of the [`Reply`]. Mostly it
+    /// is a variant of an enum.
     ///
     /// ```
     /// use ganger_proc_api::{Actor, BoxError, Context, Reply, StepOutput, StepResult};
@@ -140,8 +140,8 @@ impl<M: Send + 'static> Address<M> {
         Call::new(Arc::clone(&self.task), message, |refused| refused.into())
     }
 
-    /// As [`call`](Self::call), with the error of a question refused by the process: for crates
-    /// whose users do not know of the process.
+    /// Creates a question as [`call`](Self::call) does, with the error of a question refused by the
+    /// process: for crates whose users do not know of the process.
     #[doc(hidden)]
     pub fn call_or<T: Send + 'static>(
         &self,
@@ -153,7 +153,7 @@ impl<M: Send + 'static> Address<M> {
 }
 
 impl<M: Send + 'static> ProcessHandle<M> {
-    /// A question to the process: see [`Address::call`].
+    /// Creates a question to the process: see [`Address::call`].
     pub fn call<T: Send + 'static>(
         &self,
         message: impl FnOnce(Reply<T>) -> M + Send + 'static,
@@ -230,9 +230,9 @@ impl<T: Send + 'static> Call<T> {
         }
     }
 
-    /// As [`by`](Self::by), for a question answered by the scheduler that `scheduler` finds in
-    /// `value`: a wait for the answer is refused while the scheduler has not been started. A step
-    /// that asks does not check.
+    /// Creates a question as [`by`](Self::by) does, answered by the scheduler that `scheduler`
+    /// finds in `value`: a wait for the answer is refused while the scheduler has not been started.
+    /// A step that asks does not check.
     #[doc(hidden)]
     pub fn by_inside<V, F>(value: V, scheduler: fn(&V) -> Option<&WeakHandle>, pass: F) -> Self
     where
@@ -268,7 +268,7 @@ impl<T: Send + 'static> Call<T> {
         self.question.take::<Delivery>()?.deliver(reply.untyped())
     }
 
-    /// The PID of the called process; `None` for a question that is [passed](Self::by) on.
+    /// Returns the PID of the called process; `None` for a question that is [passed](Self::by) on.
     #[must_use]
     pub fn pid(&self) -> Option<Pid> {
         self.called().map(|it| it.target())
@@ -313,7 +313,7 @@ impl<T: Send + 'static> Call<T> {
 }
 
 impl<T> Call<T> {
-    /// The called process.
+    /// Returns the called process.
     fn called(&self) -> Option<&Task> {
         self.called?(&self.question.downcast_ref::<Delivery>()?.value)
     }
@@ -354,7 +354,7 @@ pub struct Answer<T> {
 }
 
 impl<T: Any> Answer<T> {
-    /// Whether the answer is here and [`wait`](Self::wait) returns at once.
+    /// Returns whether the answer is here and [`wait`](Self::wait) returns at once.
     #[must_use]
     pub fn is_ready(&self) -> bool {
         !matches!(*lock(&self.slot.state), State::Waiting(_))
@@ -512,7 +512,7 @@ impl Slot {
         }
     }
 
-    /// Whether no answer would come: the answering scheduler has not been started.
+    /// Returns whether no answer would come: the answering scheduler has not been started.
     fn is_unstarted(&self) -> bool {
         let task = self.task.as_ref().map(|it| it.shared.is_unstarted());
         task.unwrap_or_else(|| {
@@ -545,7 +545,7 @@ impl CompletionSink for Slot {
         }
     }
 
-    /// The slot belongs to no process.
+    /// Returns `None`: the slot belongs to no process.
     fn pid(&self) -> Option<Pid> {
         None
     }

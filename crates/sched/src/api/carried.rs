@@ -11,7 +11,7 @@ use std::fmt;
 pub struct Carried(Option<Cause>);
 
 impl Carried {
-    /// The cause of this thread's present work, if it is known: a traced step.
+    /// Returns the cause of this thread's present work, if it is known: a traced step.
     #[must_use]
     #[inline]
     pub fn here() -> Self {

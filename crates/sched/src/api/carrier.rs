@@ -13,7 +13,7 @@ pub trait Carrier {
     /// Sets the time of the simulation, which never goes back.
     fn set_now(&self, now: Duration);
 
-    /// When the next arrival is due, by the time of the simulation.
+    /// Returns when the next arrival is due, by the time of the simulation.
     fn next_due(&self) -> Option<Duration>;
 
     /// Takes the next arrival, which is due.

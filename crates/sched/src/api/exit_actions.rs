@@ -48,7 +48,7 @@ impl Handle {
 }
 
 impl Address {
-    /// As [`Handle::add_exit_action`], without a look-up.
+    /// Adds an action as [`Handle::add_exit_action`] does, without a look-up.
     ///
     /// # Errors
     /// [`ExitActionError`], with the action inside, when the process has ended.
@@ -56,20 +56,20 @@ impl Address {
         add(&self.task, action)
     }
 
-    /// As [`Handle::remove_exit_actions`], without a look-up.
+    /// Removes actions as [`Handle::remove_exit_actions`] does, without a look-up.
     pub fn remove_exit_actions(&self, key: ExitKey) {
         self.task.remove_exit_actions(key);
     }
 
-    /// The withdrawal for requests of the present incarnation of the process alone, if the process
-    /// may be restarted in place: for crates that build on the scheduler.
+    /// Returns the withdrawal for requests of the present incarnation of the process alone, if the
+    /// process may be restarted in place: for crates that build on the scheduler.
     #[must_use]
     pub fn incarnation_end(&self) -> Option<Withdrawal> {
         self.task.incarnation_end()
     }
 
-    /// Whether this thread is in a step, or in the `init`, of the process: for crates that build on
-    /// the scheduler.
+    /// Returns whether this thread is in a step, or in the `init`, of the process: for crates that
+    /// build on the scheduler.
     #[must_use]
     pub fn is_own(&self) -> bool {
         self.task.shared.own_process_id() == self.task.id

@@ -44,25 +44,26 @@ pub struct Handle {
 }
 
 impl Handle {
-    /// A call is about to return.
+    /// Tells the probe that a call is about to return.
     #[inline(always)]
     fn called(&self, call: &'static str) {
         self.shared.probe.called(&self.shared, call);
     }
 
-    /// The handlers by command id.
+    /// Returns the handlers by command id.
     #[must_use]
     pub fn commands(&self) -> &CommandRegistry {
         &self.shared.commands
     }
 
-    /// The timers of the scheduler. They cost nothing until the first is set.
+    /// Returns the timers of the scheduler. They cost nothing until the first is set.
     #[must_use]
     pub fn timers(&self) -> &Timers {
         &self.shared.timing.timers
     }
 
-    /// The time, by the clock of the scheduler: the machine's monotonic clock, or a simulation's.
+    /// Returns the time, by the clock of the scheduler: the machine's monotonic clock, or a
+    /// simulation's.
     #[must_use]
     pub fn now(&self) -> Instant {
         self.shared.timing.timers.now()
@@ -213,15 +214,15 @@ impl Handle {
         self.shared.tell_of_dead_letter(letter);
     }
 
-    /// Whether the PID belongs to this scheduler, with a live process or without.
+    /// Returns whether the PID belongs to this scheduler, with a live process or without.
     #[must_use]
     pub fn is_local(&self, pid: Pid) -> bool {
         self.shared.is_local(pid)
     }
 
-    /// The address of the live process with this PID, for sends without further look-ups. A process
-    /// of another scheduler has one if there is a [remote](crate::Builder::remote), whether it
-    /// lives or not.
+    /// Returns the address of the live process with this PID, for sends without further look-ups. A
+    /// process of another scheduler has one if there is a [remote](crate::Builder::remote), whether
+    /// it lives or not.
     ///
     /// ```
     /// # use ganger_proc_api::{BoxError, Pid};
@@ -312,14 +313,14 @@ impl Handle {
         }
     }
 
-    /// The builder's limit of processes alive at a time, if set.
+    /// Returns the builder's limit of processes alive at a time, if set.
     #[must_use]
     pub fn max_processes(&self) -> Option<usize> {
         self.shared.config.max_processes
     }
 
-    /// The last steps, at most 16, that kept processes waiting until a spare took the place of
-    /// their worker. The oldest comes first. No worker waits for it.
+    /// Returns the last steps, at most 16, that kept processes waiting until a spare took the place
+    /// of their worker. The oldest comes first. No worker waits for it.
     ///
     /// A step announced by `Context::blocking` is among them in two cases: the monitor relieved its
     /// worker, or the step computed for long outside of the announced call.
@@ -328,14 +329,14 @@ impl Handle {
         self.shared.reporting.long_steps.last()
     }
 
-    /// The work of each worker so far. No worker waits for it.
+    /// Returns the work of each worker so far. No worker waits for it.
     #[must_use]
     pub fn worker_stats(&self) -> Vec<WorkerStats> {
         let used = self.shared.worker_slots.used();
         self.shared.counters.workers(used).collect()
     }
 
-    /// The live processes. Processes that start or end meanwhile may be missing.
+    /// Returns the live processes. Processes that start or end meanwhile may be missing.
     ///
     /// O(n), where n is the most processes alive at any time. The call copies processes with chosen
     /// PIDs ([`submit_as`](Self::submit_as)) part by part. A worker that starts or ends such a
@@ -349,28 +350,28 @@ impl Handle {
             .collect()
     }
 
-    /// The live process with this PID.
+    /// Returns the live process with this PID.
     #[must_use]
     pub fn process(&self, pid: Pid) -> Option<ProcessInfo> {
         let info = self.shared.find(pid).as_ref().map(ProcessInfo::of)?;
         (info.state != ProcessState::Complete).then_some(info)
     }
 
-    /// Whether [`Scheduler::start`](crate::Scheduler::start) has started at least one worker, so
-    /// submitted processes run. Stays true after a stop.
+    /// Returns whether [`Scheduler::start`](crate::Scheduler::start) has started at least one
+    /// worker, so submitted processes run. Stays true after a stop.
     #[must_use]
     pub fn is_started(&self) -> bool {
         self.shared.start.is_served()
     }
 
-    /// Whether submissions are refused, because the scheduler is being stopped or has been.
+    /// Returns whether submissions are refused, because the scheduler is being stopped or has been.
     #[must_use]
     pub fn is_stopping(&self) -> bool {
         self.shared.shutdown.is_stopping()
     }
 
-    /// The time left until the deadline of a requested stop: then the remaining processes are
-    /// terminated. `None` before a stop.
+    /// Returns the time left until the deadline of a requested stop: then the remaining processes
+    /// are terminated. `None` before a stop.
     #[must_use]
     pub fn time_to_stop(&self) -> Option<Duration> {
         let left = self.shared.stopper.time_left()?;
@@ -379,20 +380,20 @@ impl Handle {
         Some(virtually.map_or(left, |(now, end)| end.saturating_sub(now)))
     }
 
-    /// The host name of the scheduler.
+    /// Returns the host name of the scheduler.
     #[must_use]
     pub fn host_name(&self) -> HostName {
         self.shared.host
     }
 
-    /// The number of the scheduler, unique in this program: two schedulers may share a host name,
-    /// and two processes a PID.
+    /// Returns the number of the scheduler, unique in this program: two schedulers may share a host
+    /// name, and two processes a PID.
     #[must_use]
     pub fn number(&self) -> u64 {
         self.shared.number
     }
 
-    /// The node name of the scheduler, if it has a node.
+    /// Returns the node name of the scheduler, if it has a node.
     #[must_use]
     pub fn node_name(&self) -> Option<NodeName> {
         self.shared.node
@@ -575,6 +576,6 @@ fn trim_heap() {
     let _returned = malloc_trim(0);
 }
 
-/// The C library has no call for it here.
+/// Does nothing: the C library has no call for it here.
 #[cfg(not(all(target_os = "linux", target_env = "gnu", not(miri))))]
 fn trim_heap() {}

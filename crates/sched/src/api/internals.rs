@@ -19,7 +19,7 @@ type Enter = dyn Fn(&mut dyn FnMut()) + Send + Sync;
 pub struct Around(Box<Enter>);
 
 impl Around {
-    /// `around` calls the function that it gets once.
+    /// Keeps `around`, which calls the function that it gets once.
     pub fn new(around: impl Fn(&mut dyn FnMut()) + Send + Sync + 'static) -> Self {
         Self(Box::new(around))
     }
@@ -38,13 +38,13 @@ impl fmt::Debug for Around {
 
 /// Calls of crates above the scheduler to the scheduler.
 pub trait HandleInternals {
-    /// The value of type `T` that a crate above the scheduler keeps for this scheduler; `make`
-    /// makes it at the first call. The value is dropped with the scheduler's memory, and keeps no
-    /// `Handle`.
+    /// Returns the value of type `T` that a crate above the scheduler keeps for this scheduler;
+    /// `make` makes it at the first call. The value is dropped with the scheduler's memory, and
+    /// keeps no `Handle`.
     #[must_use]
     fn extension<T: Any + Send + Sync>(&self, make: impl FnOnce(&Self) -> T) -> Arc<T>;
 
-    /// The value of type `T`, if a crate above the scheduler keeps one for this scheduler.
+    /// Returns the value of type `T`, if a crate above the scheduler keeps one for this scheduler.
     #[must_use]
     fn find_extension<T: Any + Send + Sync>(&self) -> Option<Arc<T>>;
 
@@ -53,15 +53,15 @@ pub trait HandleInternals {
     /// never started does not call it.
     fn at_halt(&self, call: impl FnOnce() + Send + 'static);
 
-    /// Whether a timer is set.
+    /// Returns whether a timer is set.
     #[must_use]
     fn waits_for_time(&self) -> bool;
 
-    /// Whether a process may wait for an event of the driver.
+    /// Returns whether a process may wait for an event of the driver.
     #[must_use]
     fn waits_for_driver(&self) -> bool;
 
-    /// The driver, if it is of that type.
+    /// Returns the driver, if it is of that type.
     #[must_use]
     fn driver<D: Driver>(&self) -> Option<&D>;
 }
@@ -97,8 +97,8 @@ impl HandleInternals for Handle {
 
 /// Calls of crates above the scheduler to the context of a process.
 pub trait ContextInternals {
-    /// This process may be restarted in place, by [`UpgradeRequest::restart`]: for crates above the
-    /// scheduler.
+    /// Allows restarts of this process in place, by [`UpgradeRequest::restart`]: for crates above
+    /// the scheduler.
     ///
     /// [`UpgradeRequest::restart`]: ganger_proc_api::UpgradeRequest::restart
     fn begin_incarnations(&self);
@@ -111,11 +111,12 @@ pub trait ContextInternals {
     /// moment. The process is in its step or `init`.
     fn tell_life(&self, change: impl FnOnce() -> LifeChange);
 
-    /// The process's waker, without a counted reference to the process; `None` without a scheduler.
+    /// Returns the process's waker, without a counted reference to the process; `None` without a
+    /// scheduler.
     fn lent_waker(&self) -> Option<LentWaker<'_>>;
 
-    /// The address of this process, which takes messages of type `M`, as the caller knows: for
-    /// crates above the scheduler.
+    /// Returns the address of this process, which takes messages of type `M`, as the caller knows:
+    /// for crates above the scheduler.
     fn known_address<M>(&self) -> Option<Address<M>>;
 }
 

@@ -41,7 +41,7 @@ pub struct InspectPanicked {
 /// The most bytes of a state.
 const STATE: usize = 64 << 10;
 
-/// The text, up to the limit.
+/// Cuts the text off at the limit.
 fn cut(mut text: String) -> String {
     text.truncate(text.floor_char_boundary(STATE));
     text
@@ -50,7 +50,7 @@ fn cut(mut text: String) -> String {
 /// Acts of an operator, where
 /// [`Builder::allow_interventions`](crate::Builder::allow_interventions) allows them.
 impl Handle {
-    /// Whether the builder has allowed interventions.
+    /// Returns whether the builder has allowed interventions.
     #[must_use]
     pub fn allows_interventions(&self) -> bool {
         self.shared.config.interventions
@@ -182,7 +182,7 @@ impl Handle {
         Ok(())
     }
 
-    /// The live process with the PID.
+    /// Returns the live process with the PID.
     fn intervened(&self, pid: Pid) -> Result<Task, InterventionError> {
         if !self.allows_interventions() {
             return Err(InterventionError::NotAllowed);

@@ -153,7 +153,7 @@ pub trait Startable {
     #[doc(hidden)]
     fn unstarted(self) -> Unstarted;
 
-    /// The name of the process's type.
+    /// Returns the name of the process's type.
     #[doc(hidden)]
     fn type_name() -> &'static str;
 }

@@ -76,7 +76,7 @@ fn sample(handle: &Handle) -> Sample {
     }
 }
 
-/// The environment's period. A wrong value is reported once.
+/// Returns the environment's period. A wrong value is reported once.
 fn of_environment() -> Option<Duration> {
     static REPORTED: Once = Once::new();
     let text = env::var_os(VARIABLE)?;
@@ -91,7 +91,7 @@ fn of_environment() -> Option<Duration> {
     found
 }
 
-/// A closed stream is the program's choice.
+/// Writes a line; a closed stream is the program's choice.
 fn write(line: impl ToString) {
     let mut line = line.to_string();
     line.push('\n');

@@ -49,29 +49,29 @@ impl<M> Address<M> {
         Self { task, takes }
     }
 
-    /// The process's PID.
+    /// Returns the process's PID.
     #[must_use]
     pub fn pid(&self) -> Pid {
         self.task.target()
     }
 
-    /// Whether the process takes nothing any more: it is being closed, or has ended. Once `true`,
-    /// it stays `true`. The end of a process of another scheduler is not known here: a monitor
-    /// tells.
+    /// Returns whether the process takes nothing any more: it is being closed, or has ended. Once
+    /// `true`, it stays `true`. The end of a process of another scheduler is not known here: a
+    /// monitor tells.
     #[must_use]
     pub fn is_closed(&self) -> bool {
         self.task.takes_nothing()
     }
 
-    /// Whether both lead to the same process. Two processes with the same PID, after each other,
-    /// are not the same.
+    /// Returns whether both lead to the same process. Two processes with the same PID, after each
+    /// other, are not the same.
     #[must_use]
     pub fn is_same<N>(&self, other: &Address<N>) -> bool {
         let stand_in = || self.task.is_stand_in() && other.task.is_stand_in();
         Arc::ptr_eq(&self.task, &other.task) || stand_in() && self.pid() == other.pid()
     }
 
-    /// The same address, without a promised type of messages.
+    /// Returns the same address, without a promised type of messages.
     #[must_use]
     pub fn untyped(&self) -> &Address {
         // SAFETY: an address is a task and nothing else, whatever the type of messages is.
@@ -80,7 +80,7 @@ impl<M> Address<M> {
 }
 
 impl Address {
-    /// A waker of the process: see [`Context::waker`](ganger_proc_api::Context::waker).
+    /// Returns a waker of the process: see [`Context::waker`](ganger_proc_api::Context::waker).
     #[must_use]
     pub fn waker(&self) -> Waker {
         Arc::clone(&self.task).into_waker()
@@ -180,8 +180,8 @@ impl Shared {
         self.submit_with(birth, process, method, input, |_| Ok(()))
     }
 
-    /// As [`submit`](Self::submit). Calls `hook` when the process has its PID, before its `init`.
-    /// An error of the hook has the process and its input come back.
+    /// Submits as [`submit`](Self::submit) does, and calls `hook` when the process has its PID,
+    /// before its `init`. An error of the hook has the process and its input come back.
     #[inline]
     pub(crate) fn submit_with(
         self: &Arc<Self>,
@@ -209,19 +209,19 @@ impl<M> ProcessHandle<M> {
         }
     }
 
-    /// The process's PID.
+    /// Returns the process's PID.
     #[must_use]
     pub fn pid(&self) -> Pid {
         self.address.pid()
     }
 
-    /// The process's address, to be cloned and given away.
+    /// Returns the process's address, to be cloned and given away.
     #[must_use]
     pub fn address(&self) -> &Address<M> {
         &self.address
     }
 
-    /// Whether the process has ended and [`wait`](Self::wait) returns at once.
+    /// Returns whether the process has ended and [`wait`](Self::wait) returns at once.
     #[must_use]
     pub fn is_finished(&self) -> bool {
         self.address.task.exit.is_filled()
@@ -257,8 +257,8 @@ impl<M> ProcessHandle<M> {
         }
     }
 
-    /// As [`wait`](Self::wait), but gives up after `timeout`. The call waits also in a scheduler
-    /// that has not been started, because another thread may start it.
+    /// Waits as [`wait`](Self::wait) does, but gives up after `timeout`. The call waits also in a
+    /// scheduler that has not been started, because another thread may start it.
     ///
     /// # Errors
     /// Gives the handle back when the process has not ended by then.
@@ -279,7 +279,7 @@ impl<M> ProcessHandle<M> {
 }
 
 impl ProcessHandle {
-    /// The handle of the same process, with messages of type `M`.
+    /// Returns the handle of the same process, with messages of type `M`.
     pub(crate) fn with_messages<M>(self) -> ProcessHandle<M> {
         let mut this = ManuallyDrop::new(self);
         // SAFETY: the address is not used again: this handle is not dropped.
@@ -306,9 +306,9 @@ impl<M> Future for ProcessHandle<M> {
 }
 
 impl<M> ProcessHandle<M> {
-    /// The waker, which lets watchers know that its process waits for the end of this one. A handle
-    /// may live on when its process waits for that end no longer. So the wait holds until the next
-    /// turn of the waiter, and while the waiter waits for nothing else.
+    /// Wraps the waker, so watchers know that its process waits for the end of this process. A
+    /// handle may live on when its process waits for that end no longer. So the wait holds until
+    /// the next turn of the waiter, and while the waiter waits for nothing else.
     #[cold]
     #[inline(never)]
     fn watched(&self, waker: &Waker) -> Waker {

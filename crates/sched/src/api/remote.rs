@@ -21,8 +21,8 @@ impl fmt::Debug for RemoteError {
 }
 
 impl Handle {
-    /// As [`Builder::remote`](crate::Builder::remote), for a scheduler that is built: for crates
-    /// that connect it to other nodes.
+    /// Sets the remote as [`Builder::remote`](crate::Builder::remote) does, for a scheduler that is
+    /// built: for crates that connect it to other nodes.
     ///
     /// # Errors
     /// [`RemoteError`], with the remote inside, when the scheduler has a remote.
@@ -31,8 +31,8 @@ impl Handle {
         set.map_err(|remote| RemoteError { remote })
     }
 
-    /// As [`Builder::router`](crate::Builder::router), for a scheduler that is built: for crates
-    /// that connect it to other nodes.
+    /// Sets the router as [`Builder::router`](crate::Builder::router) does, for a scheduler that is
+    /// built: for crates that connect it to other nodes.
     ///
     /// # Errors
     /// The receiver comes back when the scheduler has a router.
@@ -46,19 +46,20 @@ impl Handle {
         self.shared.late_router.set(router)
     }
 
-    /// The remote, if the scheduler has one.
+    /// Returns the remote, if the scheduler has one.
     #[must_use]
     pub fn remote(&self) -> Option<&Arc<dyn Remote>> {
         self.shared.remote.get()
     }
 
-    /// The PID as the scheduler knows it: without the node, if the node is the scheduler's own.
+    /// Returns the PID as the scheduler knows it: without the node, if the node is the scheduler's
+    /// own.
     #[must_use]
     pub fn canonical(&self, pid: Pid) -> Pid {
         self.shared.canonical(pid)
     }
 
-    /// The PID as other nodes know it: with the node of the scheduler, if it has none.
+    /// Returns the PID as other nodes know it: with the node of the scheduler, if it has none.
     #[must_use]
     pub fn absolute(&self, pid: Pid) -> Pid {
         match pid.node() {

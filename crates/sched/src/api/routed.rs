@@ -44,7 +44,8 @@ impl Shared {
         }
     }
 
-    /// As [`route_within`](Self::route_within), for an envelope that the router has refused.
+    /// Waits for room as [`route_within`](Self::route_within) does, for an envelope that the router
+    /// has refused.
     #[cfg_attr(feature = "sim", track_caller)]
     pub(super) fn await_room(
         self: &Arc<Self>,
@@ -98,7 +99,7 @@ impl Shared {
         }
     }
 
-    /// Whether the router calls the waker when it has room for the envelope.
+    /// Returns whether the router calls the waker when it has room for the envelope.
     pub(super) fn awaits_room(&self, envelope: &Envelope, waker: Waker) -> bool {
         let target = envelope.target;
         let router = self.router().filter(|_| !self.is_local(target));

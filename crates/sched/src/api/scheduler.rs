@@ -106,12 +106,12 @@ impl Builder {
 }
 
 impl Scheduler {
-    /// A builder with the defaults.
+    /// Returns a builder with the defaults.
     pub fn builder() -> Builder {
         Builder::new()
     }
 
-    /// A started scheduler with the defaults: a worker for each core, and no commands.
+    /// Starts a scheduler with the defaults: a worker for each core, and no commands.
     ///
     /// # Errors
     /// When the system refuses a thread.
@@ -165,7 +165,7 @@ impl Scheduler {
         Ok(())
     }
 
-    /// A handle for other threads; it does not keep the scheduler running.
+    /// Returns a handle for other threads; it does not keep the scheduler running.
     #[must_use]
     pub fn handle(&self) -> Handle {
         self.handle.clone()

@@ -97,8 +97,8 @@ impl<M: Send + 'static> Address<M> {
         self.send_within(message, None)
     }
 
-    /// As [`send_blocking`](Self::send_blocking), but blocks for at most `timeout`, and with zero
-    /// not at all.
+    /// Sends as [`send_blocking`](Self::send_blocking) does, but blocks for at most `timeout`, and
+    /// with zero not at all.
     ///
     /// # Errors
     /// As [`send_blocking`](Self::send_blocking), and `Timeout`, with the message inside, when
@@ -108,8 +108,8 @@ impl<M: Send + 'static> Address<M> {
         self.send_within(message, Some(timeout))
     }
 
-    /// As [`send_blocking`](Self::send_blocking), as a future, on any executor. The future sends
-    /// nothing until it is polled.
+    /// Sends as [`send_blocking`](Self::send_blocking) does, as a future, on any executor. The
+    /// future sends nothing until it is polled.
     ///
     /// A future that is dropped before it is ready takes its message along, except for an accepted
     /// message, which is delivered. [`SendAsync::into_envelope`] returns the message instead. The
@@ -161,8 +161,8 @@ impl Handle {
         self.send_within(envelope, None)
     }
 
-    /// As [`send_blocking`](Self::send_blocking), but blocks for at most `timeout`, and with zero
-    /// not at all.
+    /// Sends as [`send_blocking`](Self::send_blocking) does, but blocks for at most `timeout`, and
+    /// with zero not at all.
     ///
     /// # Errors
     /// As [`send_blocking`](Self::send_blocking), and `Timeout`, with the envelope inside, when
@@ -172,8 +172,8 @@ impl Handle {
         self.send_within(envelope, Some(timeout))
     }
 
-    /// As [`send_blocking`](Self::send_blocking), as a future: see [`Address::send_async`]. The PID
-    /// is looked up when it is polled first.
+    /// Sends as [`send_blocking`](Self::send_blocking) does, as a future: see
+    /// [`Address::send_async`]. The PID is looked up when it is polled first.
     ///
     /// # Errors
     /// The future's, with the envelope inside, when it was not accepted; `Ended` or `Stopping` when
@@ -388,8 +388,8 @@ impl ProcessCell {
         }
     }
 
-    /// The message of a sender that waits no more. A panicking destructor of a waker costs no
-    /// sender its message.
+    /// Discards the waker of a sender that waits no more, and returns the message. A panicking
+    /// destructor of a waker costs no sender its message.
     fn without_waker(&self, (message, waker): Left<Message>) -> Message {
         discard(self.pid(), self.shared.own_counters(), waker);
         message
@@ -468,7 +468,8 @@ impl ProcessCell {
         Err((kind, message))
     }
 
-    /// As [`deliver_within`](Self::deliver_within), where the router has refused the message.
+    /// Waits for room as [`deliver_within`](Self::deliver_within) does, where the router has
+    /// refused the message.
     #[cfg_attr(feature = "sim", track_caller)]
     fn await_room_away(&self, message: Message, timeout: Option<Duration>) -> Result<(), Refused> {
         let envelope = message.to(self.target());

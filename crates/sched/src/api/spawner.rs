@@ -180,7 +180,7 @@ impl Spawner<Context> {
         self
     }
 
-    /// The context of the starting process.
+    /// Returns the context of the starting process.
     #[must_use]
     pub fn context(&self) -> &Context {
         &self.from

@@ -174,7 +174,7 @@ pub fn own_command<T: std::marker::Send + 'static>(id: u16, value: T, act: ActOf
     Command::new(CommandId::new(id), Payload::any(delivery))
 }
 
-/// The asking process. Its turn is on this thread.
+/// Returns the asking process, whose turn is on this thread.
 fn own(completer: &Completer) -> Result<Task, BoxError> {
     local::own_process()
         .filter(|task| completer.asker() == Some((task.pid(), task.shared.number)))

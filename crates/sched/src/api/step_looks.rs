@@ -65,8 +65,8 @@ impl Handle {
         })
     }
 
-    /// Whether a thread looks at the steps at the moment: [`step_looks`](Self::step_looks) would
-    /// be refused.
+    /// Returns whether a thread looks at the steps at the moment: [`step_looks`](Self::step_looks)
+    /// would be refused.
     #[must_use]
     pub fn is_looked_at(&self) -> bool {
         // Ordering: Relaxed: nothing is read on the strength of this load.
@@ -99,8 +99,8 @@ impl StepLooks<'_> {
         self.stacks.look(&mut busy, &with_thread, &mut see)
     }
 
-    /// The functions of the address of a frame, the innermost first. With `is_end` this frame runs
-    /// the step, and frames further out are the scheduler's.
+    /// Returns the functions of the address of a frame, the innermost first. With `is_end` this
+    /// frame runs the step, and frames further out are the scheduler's.
     ///
     /// Blocks: the first call reads the debug information of the program.
     #[must_use]

@@ -56,7 +56,7 @@ impl Handle {
 }
 
 impl Address {
-    /// As [`Handle::send_system`], without a look-up.
+    /// Sends an event as [`Handle::send_system`] does, without a look-up.
     ///
     /// # Errors
     /// [`SystemSendError`], with the event inside, when the process has ended.
@@ -82,7 +82,7 @@ impl<M: 'static> Recipient<M> {
         send(&self.task, event).map_err(|event| SystemSendError::new(self.pid(), event))
     }
 
-    /// As [`Address::is_closed`].
+    /// Returns whether the process takes nothing any more: see [`Address::is_closed`].
     #[must_use]
     pub fn is_closed(&self) -> bool {
         self.task.takes_nothing()

@@ -7,7 +7,7 @@ use ganger_proc_api::{Context, Envelope, Pid, Withdrawal};
 use ganger_time::{Timer, Timers};
 use std::time::Duration;
 
-/// The timers of the scheduler of the context's process.
+/// Returns the timers of the scheduler of the context's process.
 pub(super) fn of(ctx: &Context) -> &Timers {
     match ctx.backend_ref::<ProcessCell>() {
         Some(task) => &task.shared.timing.timers,
@@ -54,7 +54,8 @@ impl ExitAction for TakeBack {
     }
 }
 
-/// When the process is restarted in place, the next incarnation does not get the message.
+/// Ends the timer with the present incarnation: after a restart in place, the next incarnation does
+/// not get the message.
 fn end_with_incarnation(task: &Task, timer: &Timer) {
     if let Some(incarnation) = task.incarnation_end() {
         let timer = timer.clone();

@@ -29,7 +29,7 @@ use std::time::Duration;
 ///
 /// For processes run by a scheduler of this crate.
 pub trait ContextExt {
-    /// The address of this process, for messages of type `M`.
+    /// Returns the address of this process, for messages of type `M`.
     ///
     /// # Errors
     /// [`WrongAddress`] when the process takes messages of another type, or has no scheduler.
@@ -67,7 +67,7 @@ pub trait ContextExt {
     /// scheduler.
     fn add_exit_action(&self, action: Box<dyn ExitAction>) -> Result<(), ExitActionError>;
 
-    /// The value of type `T` that this process has inherited, or has set itself.
+    /// Returns the value of type `T` that this process has inherited, or has set itself.
     ///
     /// A value is known by its type, so each kind of value has a type of its own.
     ///
@@ -112,27 +112,28 @@ pub trait ContextExt {
     /// accounted together.
     fn set_label(&self, label: &str);
 
-    /// How often this process has been restarted in place: 0 in its first life. An upgrade does not
-    /// count.
+    /// Returns how often this process has been restarted in place: 0 in its first life. An upgrade
+    /// does not count.
     fn incarnation(&self) -> u64;
 
     /// Ends calls whose replies this step has dropped unused with `cause`, and not with
     /// [`CommandError::Dropped`]: for crates whose processes fail without ending.
     fn answer_dropped(&self, cause: &ExitCause);
 
-    /// The scheduler of the process, if any.
+    /// Returns the scheduler of the process, if any.
     fn scheduler(&self) -> Option<Handle>;
 
-    /// The address of this process, without a promised type of messages, if it has a scheduler.
+    /// Returns the address of this process, without a promised type of messages, if it has a
+    /// scheduler.
     fn untyped_address(&self) -> Option<Address>;
 
-    /// The timers of the scheduler.
+    /// Returns the timers of the scheduler.
     ///
     /// # Panics
     /// When the process has no scheduler.
     fn timers(&self) -> &Timers;
 
-    /// The time, by the clock of the scheduler.
+    /// Returns the time, by the clock of the scheduler.
     ///
     /// # Panics
     /// When the process has no scheduler.
@@ -277,7 +278,7 @@ impl WrongAddress {
 }
 
 impl Address {
-    /// The same address, for messages of type `M`.
+    /// Returns the same address, for messages of type `M`.
     ///
     /// ```
     /// # use ganger_proc_api::{Actor, BoxError, Context, StepOutput, StepResult};
@@ -374,8 +375,8 @@ impl<M: Send + 'static> Address<M> {
         delivered.map_err(|(kind, message)| SendError::new(kind, message.to(self.task.target())))
     }
 
-    /// An address for senders that know a single kind of message, from which the process makes its
-    /// own: mostly for answers.
+    /// Returns an address for senders that know a single kind of message, from which the process
+    /// makes its own: mostly for answers.
     ///
     /// ```
     /// use ganger_proc_api::{Actor, BoxError, Context, ExitReason, StepOutput, StepResult};
@@ -461,13 +462,13 @@ pub struct Recipient<M> {
 }
 
 impl<M: 'static> Recipient<M> {
-    /// The process's PID.
+    /// Returns the process's PID.
     #[must_use]
     pub fn pid(&self) -> Pid {
         self.task.target()
     }
 
-    /// The address of the process, without a promised type of messages.
+    /// Returns the address of the process, without a promised type of messages.
     #[must_use]
     pub fn untyped(&self) -> Address {
         Address::new(Arc::clone(&self.task))
@@ -499,7 +500,7 @@ impl<M> fmt::Debug for Recipient<M> {
     }
 }
 
-/// The message in a node of the process's mailbox.
+/// Returns the message in a node of the process's mailbox.
 #[inline(always)]
 pub(crate) fn in_node(task: &Task, message: Message) -> Single<Item> {
     task.state.single(Item::Event(Event::Message(message)))
@@ -513,7 +514,7 @@ pub(crate) fn deliver(task: &Task, message: Single<Item>) -> Result<(), SendErro
     sent.map_err(|(kind, message)| item::refused(kind, message, &task.target()))
 }
 
-/// As [`deliver`], where the type counts.
+/// Sends as [`deliver`] does, where the type counts.
 #[cold]
 #[inline(never)]
 fn send_looked_at(task: &Task, message: Single<Item>) -> Result<(), SendError> {

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 /// Tells how much time has passed since some fixed moment.
 pub(crate) trait Clock {
-    /// The time since the clock's first moment; never goes back.
+    /// Returns the time since the clock's first moment; never goes back.
     fn now(&self) -> Duration;
 }
 
@@ -61,7 +61,7 @@ impl CoarseTime {
         }
     }
 
-    /// In nanoseconds since some fixed moment.
+    /// Returns the time in nanoseconds since some fixed moment.
     pub(crate) fn nanos(&self) -> u64 {
         // Ordering: Relaxed: no other read depends on it.
         self.nanos.load(Ordering::Relaxed)
@@ -72,24 +72,24 @@ impl CoarseTime {
         self.nanos.store(nanos(now), Ordering::Relaxed);
     }
 
-    /// A worker has been asleep, and perhaps the monitor has, too.
+    /// Moves the time on to `now`: a worker has been asleep, and perhaps the monitor has, too.
     pub(crate) fn go_on(&self, now: Duration) {
         // Ordering: Relaxed: no other read depends on it.
         self.nanos.fetch_max(nanos(now), Ordering::Relaxed);
     }
 
-    /// The time of the clock, since the same moment. Costs as much as a short step.
+    /// Returns the time of the clock, since the same moment. Costs as much as a short step.
     pub(crate) fn read(&self) -> Duration {
         self.clock.now()
     }
 
-    /// The clock.
+    /// Returns the clock.
     pub(crate) fn clock(&self) -> MonotonicClock {
         self.clock
     }
 }
 
-/// A duration in nanoseconds, up to some centuries.
+/// Returns a duration in nanoseconds, up to some centuries.
 pub(crate) fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
@@ -110,7 +110,7 @@ impl Since {
         }
     }
 
-    /// How long ago it is now.
+    /// Returns how long ago the moment is now.
     pub(crate) fn elapsed(self) -> Duration {
         self.start.elapsed().saturating_add(self.more)
     }
@@ -149,7 +149,7 @@ impl Deadline {
         }
     }
 
-    /// How long it is until then; zero when it has passed.
+    /// Returns how long it is until the deadline; zero when the deadline has passed.
     pub(crate) fn remaining(self) -> Duration {
         self.length.saturating_sub(self.start.elapsed())
     }

@@ -84,7 +84,7 @@ pub(crate) fn log(level: Level, event: impl FnOnce()) {
     }
 }
 
-/// Whether a subscriber may listen to events of the level.
+/// Returns whether a subscriber may listen to events of the level.
 pub(crate) fn is_heard(level: Level) -> bool {
     // Without a subscriber, events may go to the crate `log`, by `tracing`'s decision.
     level <= LevelFilter::current() || !tracing::dispatcher::has_been_set()
@@ -98,7 +98,7 @@ pub(crate) fn discard<T>(pid: impl Into<Option<Pid>>, counters: &Counters, value
     unsafe { discard_in_place(pid, counters, &mut value) };
 }
 
-/// As [`discard`], for a value whose move would wait for its stores.
+/// Discards a value as [`discard`] does, where a move of the value would wait for its stores.
 ///
 /// # Safety
 /// The value is not used again.
@@ -125,7 +125,7 @@ pub(crate) fn discard_each<T>(
     }
 }
 
-/// The text of a user's error and of its causes.
+/// Returns the text of a user's error and of its causes.
 pub(crate) fn text_of_chain(error: &(dyn Error + 'static)) -> Box<str> {
     let mut text = String::from(text_of(error));
     let mut next = contain(|| error.source()).ok().flatten();
@@ -137,12 +137,12 @@ pub(crate) fn text_of_chain(error: &(dyn Error + 'static)) -> Box<str> {
     text.into()
 }
 
-/// The text of a user's error.
+/// Returns the text of a user's error.
 pub(crate) fn text_of(error: &dyn Display) -> Box<str> {
     contain(|| error.to_string().into()).unwrap_or_else(|_| "an error that can't be shown".into())
 }
 
-/// The advice for a panic of foreign code with this message, if the scheduler has any.
+/// Returns the advice for a panic of foreign code with this message, if the scheduler has any.
 pub(crate) fn remedy(message: &str) -> Option<&'static str> {
     let needs_tokio = ["no reactor running", "no timer running"];
     needs_tokio.iter().any(|it| message.contains(it)).then_some(

@@ -54,7 +54,7 @@ pub(crate) const MAX_BYTES: usize = match 1_usize.checked_shl(36) {
 
 #[cfg(feature = "observe")]
 impl Recorder {
-    /// 16 MiB, for ten seconds.
+    /// Creates a recorder of 16 MiB, for ten seconds.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -63,8 +63,8 @@ impl Recorder {
         }
     }
 
-    /// How much memory the rings take. At least some 100 bytes a thread are taken, however few are
-    /// asked for. More than 64 GiB (1 GiB where addresses have 32 bits) are a
+    /// Sets how much memory the rings take. At least some 100 bytes a thread are taken, however few
+    /// are asked for. More than 64 GiB (1 GiB where addresses have 32 bits) are a
     /// [`BuildError`](crate::BuildError).
     #[must_use]
     pub const fn bytes(self, bytes: usize) -> Self {

@@ -83,7 +83,7 @@ impl Shares {
         self.version.store(version + 2, Ordering::Release);
     }
 
-    /// The times up to the begin of the present activity, and `since`.
+    /// Returns the times up to the begin of the present activity, and `since`.
     fn read(&self) -> ([u64; 3], u64) {
         let mut tries = 0;
         loop {
@@ -108,7 +108,7 @@ impl Shares {
         }
     }
 
-    /// How the time until now was spent.
+    /// Returns how the time until now was spent.
     pub(crate) fn times(&self, now: u64) -> WorkerTimes {
         let (mut spent, since) = self.read();
         if let Some(spent) = spent.get_mut((since & 3) as usize) {

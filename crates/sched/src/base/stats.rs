@@ -33,7 +33,7 @@ macro_rules! counters {
         }
 
         impl WorkerStats {
-            /// The counts since an earlier look at the same counters.
+            /// Returns the counts since an earlier look at the same counters.
             #[must_use]
             pub fn since(&self, earlier: &Self) -> Self {
                 Self { $($name: self.$name.saturating_sub(earlier.$name),)+ }
@@ -157,8 +157,8 @@ impl Counter {
         self.add(1);
     }
 
-    /// As [`bump`](Self::bump), on a worker's thread, for its own count: without a check for other
-    /// counting threads.
+    /// Counts as [`bump`](Self::bump) does, on a worker's thread, for its own count: without a
+    /// check for other counting threads.
     pub(crate) fn bump_own(&self) {
         #[cfg(debug_assertions)]
         self.check_writer();
@@ -215,13 +215,13 @@ impl AllCounters {
         Self((0..=workers).map(counters).collect())
     }
 
-    /// The counts of a worker, or of all other threads.
+    /// Returns the counts of a worker, or of all other threads.
     pub(crate) fn of(&self, worker: Option<usize>) -> &Counters {
         let others = self.0.len() - 1;
         &self.0[worker.unwrap_or(others)]
     }
 
-    /// The counts of the first `count` workers.
+    /// Returns the counts of the first `count` workers.
     pub(crate) fn workers(&self, count: usize) -> impl Iterator<Item = WorkerStats> + '_ {
         self.0[..count].iter().map(|counters| counters.read())
     }
@@ -268,7 +268,7 @@ pub struct Stats {
 }
 
 impl Stats {
-    /// Ended processes, in whatever way.
+    /// Returns the number of ended processes, in whatever way.
     #[must_use]
     pub fn ended(&self) -> u64 {
         self.total.ended()
@@ -293,7 +293,7 @@ mod tests {
     use super::*;
     use std::thread;
 
-    /// Whether another thread may count there, by `bump`.
+    /// Returns whether another thread may count there, by `bump`.
     fn may(counters: &Counters, bump: fn(&Counter)) -> bool {
         thread::scope(|scope| scope.spawn(|| bump(&counters.turns)).join().is_ok())
     }

@@ -39,7 +39,7 @@ pub(crate) struct Scale {
 }
 
 impl Ticks {
-    /// A clock whose readings become nanoseconds of `clock`.
+    /// Creates a clock whose readings become nanoseconds of `clock`.
     pub(crate) fn of(clock: MonotonicClock) -> Self {
         let origin = || {
             let (ticks, nanos) = both(&clock);
@@ -51,7 +51,7 @@ impl Ticks {
         }
     }
 
-    /// A reading.
+    /// Returns a reading.
     #[inline(always)]
     pub(crate) fn read(&self) -> u64 {
         match self.counter {
@@ -60,7 +60,7 @@ impl Ticks {
         }
     }
 
-    /// The scale of all readings so far, and the present time of the clock, in nanoseconds.
+    /// Returns the scale of all readings so far, and the present time of the clock, in nanoseconds.
     pub(crate) fn scale(&self) -> (Scale, u64) {
         let Some(Origin { ticks, nanos }) = self.counter else {
             let now = nanos(self.clock.now());
@@ -74,7 +74,8 @@ impl Ticks {
 /// How often both clocks are read for a moment.
 const TRIES: usize = 5;
 
-/// The counter and the clock, at the same moment except for the time of a reading of the clock.
+/// Reads the counter and the clock, at the same moment except for the time of a reading of the
+/// clock.
 fn both(clock: &MonotonicClock) -> (u64, u64) {
     tightest([(); TRIES].map(|()| {
         let before = counter::read();
@@ -98,7 +99,7 @@ impl Scale {
         to: (1, 1),
     };
 
-    /// The nanoseconds of a reading. Never goes back where the readings do not.
+    /// Returns the nanoseconds of a reading. Never goes back where the readings do not.
     pub(crate) fn nanos(&self, reading: u64) -> u64 {
         let ((from_ticks, from), (to_ticks, to)) = (self.from, self.to);
         let ticks = u128::from(to_ticks.saturating_sub(from_ticks).max(1));

@@ -18,7 +18,7 @@ impl Cause {
         Self(Arc::new(Value(Some(value))))
     }
 
-    /// The value, if the value is a `T`.
+    /// Returns the value, if the value is a `T`.
     #[must_use]
     pub fn get<T: Any>(&self) -> Option<&T> {
         self.0.downcast_ref::<Value<T>>()?.0.as_ref()
@@ -63,7 +63,7 @@ pub trait StepTracer: Send + Sync + 'static {
     /// process has the cause of the start.
     fn begin(&self, step: &TracedStep<'_>, causes: &[Cause]) -> Option<Cause>;
 
-    /// The step has failed or panicked. [`end`](Self::end) follows.
+    /// Tells that the step has failed or panicked. [`end`](Self::end) follows.
     fn fail(&self, step: &Cause, reason: &ExitReason) {
         let _ = (step, reason);
     }
@@ -71,8 +71,8 @@ pub trait StepTracer: Send + Sync + 'static {
     /// Ends the step for which [`begin`](Self::begin) has returned this cause.
     fn end(&self, step: &Cause);
 
-    /// The cause of the calling thread's acts outside of traced steps: the program's own span, for
-    /// example. A thread asks at each send, spawn and wake-up.
+    /// Returns the cause of the calling thread's acts outside of traced steps: the program's own
+    /// span, for example. A thread asks at each send, spawn and wake-up.
     fn outside(&self) -> Option<Cause> {
         None
     }
@@ -91,43 +91,43 @@ pub struct TracedStep<'a> {
 }
 
 impl TracedStep<'_> {
-    /// The process's PID.
+    /// Returns the process's PID.
     #[must_use]
     pub fn pid(&self) -> Pid {
         self.pid
     }
 
-    /// The method of the process, as it was submitted.
+    /// Returns the method of the process, as it was submitted.
     #[must_use]
     pub fn method(&self) -> Symbol {
         self.method
     }
 
-    /// The name of the process's type.
+    /// Returns the name of the process's type.
     #[must_use]
     pub fn type_name(&self) -> &'static str {
         self.type_name
     }
 
-    /// The number of events of the step.
+    /// Returns the number of events of the step.
     #[must_use]
     pub fn events(&self) -> usize {
         self.events
     }
 
-    /// The number of the worker; `None` on another thread.
+    /// Returns the number of the worker; `None` on another thread.
     #[must_use]
     pub fn worker(&self) -> Option<usize> {
         self.worker
     }
 
-    /// The process's label for accounting. O(1), under a lock.
+    /// Returns the process's label for accounting. O(1), under a lock.
     #[must_use]
     pub fn label(&self) -> Option<Arc<str>> {
         (self.label)()
     }
 
-    /// The number of the label among the scheduler's labels; 0 without a label.
+    /// Returns the number of the label among the scheduler's labels; 0 without a label.
     #[must_use]
     pub fn label_number(&self) -> u16 {
         self.label_number

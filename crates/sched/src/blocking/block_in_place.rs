@@ -19,8 +19,8 @@ pub(crate) fn block_in_place(f: &mut dyn FnMut()) {
     block_if(|_can_replace| true, f);
 }
 
-/// As [`block_in_place`], for a wait ended by another process. `false`, and `f` is not called:
-/// processes wait already, and no thread can take them.
+/// Blocks as [`block_in_place`] does, for a wait ended by another process. Returns `false` without
+/// a call of `f` where processes wait already and no thread can take them.
 pub(crate) fn block_if_replaced(f: impl FnOnce()) -> bool {
     block_if(|can_replace| can_replace, f)
 }
@@ -47,8 +47,8 @@ fn block_if(may_block: impl FnOnce(bool) -> bool, f: impl FnOnce()) -> bool {
     })
 }
 
-/// Whether a wait on this thread for the process can end. The thread must not run the process
-/// itself, nor be about to start it, and it must leave a thread that runs it.
+/// Returns whether a wait on this thread for the process can end. The thread must not run the
+/// process itself, nor be about to start it, and it must leave a thread that runs it.
 ///
 /// The last thread to start can't be replaced, and so never waits. Nor does a thread in a driver,
 /// because it keeps the processes that it wakes there. Nor does a thread other than a worker that
@@ -64,7 +64,7 @@ pub(crate) fn may_wait_for(shared: &Shared, pid: Pid) -> bool {
     })
 }
 
-/// Whether this thread may wait for something other than a process.
+/// Returns whether this thread may wait for something other than a process.
 pub(crate) fn may_wait() -> bool {
     let can_replace = |queue: &LocalQueue| queue.shared.worker_slots.can_replace(queue.index);
     !is_driving() && local::with_any(|queue| queue.is_none_or(can_replace))
@@ -97,7 +97,7 @@ mod tests {
     use crate::Scheduler;
     use crate::runtime::frames::Frame;
 
-    /// The thread may be the last to end the process.
+    /// Refuses the wait, as the thread may be the last to end the process.
     // pins: D3, D4
     #[test]
     fn a_thread_that_ends_the_processes_of_a_scheduler_waits_for_none_of_them() {

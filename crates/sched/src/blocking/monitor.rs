@@ -97,7 +97,7 @@ impl<'a, C: Clock> Monitor<'a, C> {
         }
     }
 
-    /// Until the scheduler halts.
+    /// Watches until the scheduler halts.
     fn watch(&mut self) {
         let shared = self.shared;
         while !shared.shutdown.is_halted() {
@@ -135,13 +135,13 @@ impl<'a, C: Clock> Monitor<'a, C> {
         }
     }
 
-    /// Whether something is left to watch after a quiet time.
+    /// Returns whether something is left to watch after a quiet time.
     fn has_to_stay_awake(&self) -> bool {
         self.shared.has_work() || self.shared.shutdown.is_halted()
     }
 
-    /// Until when the monitor may sleep: without a limit while the timer waiter waits for the timer
-    /// due next, and else until the timer is late.
+    /// Returns until when the monitor may sleep: without a limit while the timer waiter waits for
+    /// the timer due next, and else until the timer is late.
     fn dozes_until(&self) -> Option<u64> {
         let shared = self.shared;
         let uncovered = (shared.timing.timer_waiter.is_used())

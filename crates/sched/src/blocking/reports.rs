@@ -105,7 +105,8 @@ impl Reporter {
         }
     }
 
-    /// Where the step is, if backtraces are taken and its turn goes on; the record has it as well.
+    /// Returns where the step is, if backtraces are taken and its turn goes on, and puts it into
+    /// the record as well.
     fn backtrace(&self, NoticedStep { turn, step }: &NoticedStep) -> Option<Arc<str>> {
         let shared = self.shared.upgrade()?;
         let backtraces = shared.reporting.backtraces.as_ref();
@@ -120,7 +121,7 @@ impl Reporter {
     }
 }
 
-/// A warning, unless the step has announced its block.
+/// Returns the level of a warning, unless the step has announced its block.
 fn level_of(step: &LongStep) -> Level {
     if step.is_announced {
         Level::DEBUG

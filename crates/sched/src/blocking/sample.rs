@@ -40,18 +40,18 @@ impl WorkerSample {
         self.files = ThreadFiles::default();
     }
 
-    /// The turn has not begun before now.
+    /// Begins the sample of a turn that has not begun before now.
     pub(super) fn begin(&mut self, now: Duration) {
         (self.since, self.computes_since) = (now, now);
         (self.was_asleep, self.computed_before) = (false, None);
     }
 
-    /// Whether the worker is still in the sampled turn, or has not begun another since.
+    /// Returns whether the worker is still in the sampled turn, or has not begun another since.
     pub(super) fn is_current(&self, shared: &Shared, worker: usize) -> bool {
         shared.counters.of(Some(worker)).turns.get() == self.turns
     }
 
-    /// The fault of the turn, if any, and whether its step has announced it.
+    /// Returns the fault of the turn, if any, and whether its step has announced it.
     pub(super) fn fault(
         &mut self,
         shared: &Shared,
@@ -72,7 +72,7 @@ impl WorkerSample {
         computes.then_some((LongStepKind::Computing, false))
     }
 
-    /// Whether it has computed for long, outside of `blocking`.
+    /// Returns whether the turn has computed for long, outside of `blocking`.
     pub(super) fn computes(&mut self, shared: &Shared, worker: usize, now: Duration) -> bool {
         let announcements = shared.worker_slots.announcements(worker);
         if self.announcements != announcements {
@@ -94,7 +94,7 @@ impl WorkerSample {
         computed >= shared.config.long_step
     }
 
-    /// The step of the turn, with its fault, when the worker runs a process.
+    /// Returns the step of the turn, with its fault, when the worker runs a process.
     pub(super) fn notice(
         &self,
         shared: &Shared,
@@ -118,7 +118,8 @@ impl WorkerSample {
     }
 }
 
-/// See [`WorkerSlots::announcements`](crate::runtime::worker_slots::WorkerSlots::announcements).
+/// Returns whether the number is odd: see
+/// [`WorkerSlots::announcements`](crate::runtime::worker_slots::WorkerSlots::announcements).
 fn is_odd(announcements: u64) -> bool {
     !announcements.is_multiple_of(2)
 }

@@ -107,7 +107,7 @@ impl Checker {
         true
     }
 
-    /// All versions, if all are even.
+    /// Returns all versions, if all are even.
     fn versions(&self, used: usize) -> Option<Vec<u64>> {
         // Ordering: SeqCst: the finished pushes are read first, so no thread is inside when both
         // counts are equal.

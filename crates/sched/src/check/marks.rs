@@ -33,7 +33,7 @@ pub(super) struct Bound {
 }
 
 impl Bound {
-    /// The bound of a process with `before` others in front.
+    /// Returns the bound of a process with `before` others in front.
     pub(super) fn of(self, before: u64) -> u64 {
         (self.rotation + 1) * (before + self.batch + 2)
     }
@@ -49,18 +49,18 @@ pub(super) struct Worst {
 }
 
 impl Marks {
-    /// The process is about to be queued.
+    /// Notes that the process is about to be queued.
     pub(super) fn queue(&self, note: &Arc<Note>) {
         self.enter(FREE, QUEUED);
         self.note(note);
     }
 
-    /// The process is about to be queued, or to be moved from one queue to another.
+    /// Notes that the process is about to be queued, or to be moved from one queue to another.
     pub(super) fn note(&self, note: &Arc<Note>) {
         *lock(&self.note) = Some(Arc::clone(note));
     }
 
-    /// The worker takes the process from a queue.
+    /// Notes that the worker takes the process from a queue.
     pub(super) fn pick(&self, worker: usize, checker: &Checker) {
         let slot = &checker.slots[worker];
         // Ordering: Relaxed: this thread writes it.
@@ -99,7 +99,7 @@ impl Marks {
         }
     }
 
-    /// Its turn begins.
+    /// Notes that the process's turn begins.
     pub(super) fn begin(&self) {
         self.enter(QUEUED, RUNNING);
     }
@@ -235,8 +235,8 @@ mod tests {
         assert_eq!(checker.summary().worst, 100);
     }
 
-    /// The wait of a process queued by worker 0 behind `before` others, and picked by worker 1
-    /// after `moves`.
+    /// Returns the wait of a process queued by worker 0 behind `before` others, and picked by
+    /// worker 1 after `moves`.
     fn waited(before: usize, moves: impl FnOnce(&Checker)) -> u64 {
         waited_by(Some(0), before, moves)
     }

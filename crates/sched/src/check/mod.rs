@@ -64,13 +64,13 @@ pub fn audit(scheduler: &Handle) -> bool {
     checker(&scheduler.shared).is_some_and(|checker| checker.audit(&scheduler.shared))
 }
 
-/// Whether the monitor watches, or sleeps until something waits.
+/// Returns whether the monitor watches, or sleeps until something waits.
 #[must_use]
 pub fn is_watched(scheduler: &Handle) -> bool {
     !scheduler.shared.queues.idle.snapshot().unwatched
 }
 
-/// The results so far; empty unless the scheduler was built with
+/// Returns the results so far; empty unless the scheduler was built with
 /// [`Builder::check_promises`](crate::Builder::check_promises).
 #[must_use]
 pub fn summary(scheduler: &Handle) -> Summary {
@@ -78,7 +78,7 @@ pub fn summary(scheduler: &Handle) -> Summary {
     checker.map(Checker::summary).unwrap_or_default()
 }
 
-/// None when nothing is checked.
+/// Returns the checker; `None` when nothing is checked.
 pub(crate) fn checker(shared: &Shared) -> Option<&Checker> {
     shared.probe.0.get().map(|(checks, _)| checks.checker())
 }
@@ -156,7 +156,7 @@ impl Slot {
 }
 
 impl Checker {
-    /// A checker for `slots` workers and spares.
+    /// Creates a checker for `slots` workers and spares.
     fn new(config: &Config, slots: usize) -> Self {
         Self {
             slots: (0..=slots).map(|_| CachePadded::default()).collect(),
@@ -185,7 +185,7 @@ impl Checker {
         }
     }
 
-    /// The promised bound of a process with `before` others in front.
+    /// Returns the promised bound of a process with `before` others in front.
     fn bound_of(&self, before: u64) -> u64 {
         // Ordering: Relaxed: a late reader has a shorter bound, which holds for all that it has
         // seen.

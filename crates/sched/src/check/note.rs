@@ -34,7 +34,7 @@ impl Note {
         }
     }
 
-    /// The push is over.
+    /// Notes that the push is over.
     pub(super) fn settle(&self, checker: &Checker) {
         for (noted, slot) in self.picks.iter().zip(&checker.slots) {
             // Ordering: Relaxed: counts of others, and `is_over` hands the stored values over.
@@ -44,7 +44,7 @@ impl Note {
         self.is_over.store(true, Ordering::Release);
     }
 
-    /// Since when the process waits; nothing before its push is over.
+    /// Returns since when the process waits; nothing before its push is over.
     pub(super) fn queued(&self) -> Option<Queued<'_>> {
         // Ordering: Acquire pairs with the Release in `settle`.
         let is_over = self.is_over.load(Ordering::Acquire);

@@ -74,7 +74,7 @@ pub(super) struct Wait {
 }
 
 impl Queued<'_> {
-    /// Its wait when it is picked at once by its fetcher.
+    /// Returns its wait when it is picked at once by its fetcher.
     pub(super) fn wait_of_fetched(&self, Fetched(from): &Fetched) -> Wait {
         let before = from.as_ref().map(|stay| self.wait_at(stay));
         let Wait { picks, above } = before.unwrap_or_default();
@@ -86,7 +86,8 @@ impl Queued<'_> {
         self.wait(stay.worker, stay.picks, stay.stolen.as_deref())
     }
 
-    /// Its wait until a worker that has it, with the last steal `stolen`, has made `until` picks.
+    /// Returns its wait until a worker that has it, with the last steal `stolen`, has made `until`
+    /// picks.
     pub(super) fn wait(&self, worker: usize, until: u64, stolen: Option<&Stolen>) -> Wait {
         let noted = self.by.is_none_or(|by| by == worker);
         // Ordering: Relaxed: stored before the push was marked as over.
@@ -141,7 +142,7 @@ impl Checker {
         }
     }
 
-    /// The place, at the observation, of the processes stolen since, if known.
+    /// Returns the place, at the observation, of the processes stolen since, if known.
     fn confirm(&self, Observed(seen): Observed) -> Option<Stay> {
         // Ordering: Acquire pairs with the Release fence in `Slot::begin`: a thief that stole a
         // process put into the deque after that fence sees a later version than it has observed.

@@ -64,7 +64,7 @@ impl Monitor {
         let _ended = self.watcher.push_system(notice);
     }
 
-    /// Whether the watcher's incarnation is over.
+    /// Returns whether the watcher's incarnation is over.
     fn is_withdrawn(&self) -> bool {
         (self.incarnation.as_ref()).is_some_and(Withdrawal::is_withdrawn)
     }
@@ -105,7 +105,8 @@ impl ProcessCell {
         Ok(())
     }
 
-    /// As [`begin_monitor`](Self::begin_monitor), for a process of another scheduler.
+    /// Begins a monitor as [`begin_monitor`](Self::begin_monitor) does, for a process of another
+    /// scheduler.
     #[cold]
     fn begin_remote_monitor(self: Task, target: Pid, tag: Tag) -> Result<(), MonitorError> {
         let shared = Arc::clone(&self.shared);
@@ -136,7 +137,7 @@ impl ProcessCell {
         let _ended = target.add_exit_action(Box::new(monitor));
     }
 
-    /// The withdrawal for requests of the present incarnation alone, if the process may be
+    /// Returns the withdrawal for requests of the present incarnation alone, if the process may be
     /// restarted in place.
     pub(crate) fn incarnation_end(&self) -> Option<Withdrawal> {
         self.origin.incarnation().map(|it| it.end)
@@ -152,8 +153,8 @@ impl ProcessCell {
         }
     }
 
-    /// The key of its monitors with the tag. Another process may have its PID by now, but not its
-    /// address.
+    /// Returns the key of its monitors with the tag. Another process may have its PID by now, but
+    /// not its address.
     fn monitor_key(&self, tag: Tag) -> ExitKey {
         ExitKey::new(self.key(), tag)
     }

@@ -60,7 +60,7 @@ impl Shared {
         given.map_err(|kind| refused(name, pid, kind))
     }
 
-    /// The process with this name, of this scheduler or of another that the remote knows.
+    /// Returns the process with this name, of this scheduler or of another that the remote knows.
     pub(crate) fn whereis(&self, name: &str) -> Option<Pid> {
         let found = self.names.holder(name);
         found.or_else(|| self.remote.get()?.whereis(name))

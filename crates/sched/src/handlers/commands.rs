@@ -96,14 +96,14 @@ struct Handlers {
     typed: Vec<Option<Arc<dyn Handler>>>,
 }
 
-/// The place of a typed command among these.
+/// Returns the place of a typed command among these.
 fn typed_place(id: CommandId) -> Option<usize> {
     let place = id.get().checked_sub(CommandId::FIRST_TYPED)?;
     Some(usize::from(place))
 }
 
 impl Handlers {
-    /// Ganger's own handler alone.
+    /// Creates a table of Ganger's own handler alone.
     fn new() -> Self {
         let mut this = Self {
             low: [const { None }; ARRAY],
@@ -130,7 +130,7 @@ impl Handlers {
         }
     }
 
-    /// The handler for `id`.
+    /// Returns the handler for `id`.
     #[inline(always)]
     fn get(&self, id: CommandId) -> Option<&dyn Handler> {
         match self.low.get(usize::from(id.get())) {
@@ -176,7 +176,7 @@ impl OwnHandlers {
         }
     }
 
-    /// The handler for `id`, of the registry.
+    /// Returns the handler for `id`, of the registry.
     #[inline(always)]
     pub(crate) fn get(&self, registry: &CommandRegistry, id: CommandId) -> Option<&dyn Handler> {
         match self.0.get() {
@@ -206,7 +206,7 @@ impl Default for CommandRegistry {
 }
 
 impl CommandRegistry {
-    /// A registry without handlers.
+    /// Creates a registry without handlers.
     #[must_use]
     pub fn new() -> Self {
         Self {
@@ -257,7 +257,8 @@ impl CommandRegistry {
         self.register_any(CommandId::of::<C>(), name, handler)
     }
 
-    /// As [`register`](Self::register), for any id: for Ganger's own crates.
+    /// Registers a handler as [`register`](Self::register) does, for any id: for Ganger's own
+    /// crates.
     ///
     /// # Errors
     /// [`RegisterError`], with the handler inside, when the id is taken, or the registry is frozen.
@@ -303,13 +304,13 @@ impl CommandRegistry {
         }
     }
 
-    /// Whether registering has ended.
+    /// Returns whether registering has ended.
     #[must_use]
     pub fn is_frozen(&self) -> bool {
         matches!(*self.lock(), State::Frozen { .. })
     }
 
-    /// The ids and names of all registered handlers, in the order of the ids.
+    /// Returns the ids and names of all registered handlers, in the order of the ids.
     #[must_use]
     pub fn list(&self) -> Vec<(CommandId, Symbol)> {
         match &*self.lock() {
@@ -321,7 +322,7 @@ impl CommandRegistry {
         }
     }
 
-    /// The name of the command, if it is registered.
+    /// Returns the name of the command, if it is registered.
     #[cfg(any(feature = "observe", feature = "sim"))]
     pub(crate) fn name(&self, id: CommandId) -> Option<Symbol> {
         match &*self.lock() {
@@ -353,7 +354,7 @@ impl CommandRegistry {
         carried_out
     }
 
-    /// The handlers; none before the registry is frozen, and when they have been given up.
+    /// Returns the handlers; none before the registry is frozen, and when they have been given up.
     fn handlers(&self) -> Option<Arc<Handlers>> {
         match &*self.lock() {
             State::Building(_) => None,
@@ -361,7 +362,8 @@ impl CommandRegistry {
         }
     }
 
-    /// Only a thread with a view of the handlers still carries out commands.
+    /// Gives up the registry's handlers: only a thread with a view of them still carries out
+    /// commands.
     pub(crate) fn give_up(&self, counters: &Counters) {
         if let Some(handlers) = self.take_handlers() {
             Handlers::leave(handlers, counters);

@@ -21,7 +21,7 @@ pub(crate) struct Names {
 }
 
 impl Names {
-    /// Whether the process has an exit action for its names.
+    /// Returns whether the process has an exit action for its names.
     pub(crate) fn knows(&self, pid: Pid) -> bool {
         lock(&self.of).contains_key(&pid)
     }
@@ -75,12 +75,12 @@ impl Names {
         }
     }
 
-    /// The process with this name. It may be ending.
+    /// Returns the process with this name. It may be ending.
     pub(crate) fn holder(&self, name: &str) -> Option<Pid> {
         self.holders.get(name).map(|holder| *holder)
     }
 
-    /// The names of the process, in the order of their texts.
+    /// Returns the names of the process, in the order of their texts.
     pub(crate) fn of(&self, pid: Pid) -> Vec<Box<str>> {
         let of = lock(&self.of);
         let mut names: Vec<_> = of.get(&pid).into_iter().flatten().cloned().collect();
@@ -88,15 +88,15 @@ impl Names {
         names
     }
 
-    /// Whether `holds` accepts a name of the process. Called under the lock, so `holds` must not
-    /// call back.
+    /// Returns whether `holds` accepts a name of the process. Called under the lock, so `holds`
+    /// must not call back.
     #[cfg(feature = "observe")]
     pub(crate) fn any_of(&self, pid: Pid, mut holds: impl FnMut(&str) -> bool) -> bool {
         let of = lock(&self.of);
         of.get(&pid).into_iter().flatten().any(|name| holds(name))
     }
 
-    /// All names, in the order of their texts, and whose they are.
+    /// Returns all names, in the order of their texts, and whose they are.
     pub(crate) fn all(&self) -> Vec<(Box<str>, Pid)> {
         let names = self.holders.iter();
         let mut names: Vec<_> = names.map(|it| (it.key().clone(), *it.value())).collect();

@@ -58,7 +58,7 @@ impl Limit {
         Self(u32::try_from(messages.min(MAX_LIMIT)).unwrap_or(u32::MAX >> 1))
     }
 
-    /// The number, if limited.
+    /// Returns the number, if limited.
     #[inline(always)]
     pub(crate) fn get(self) -> Option<usize> {
         (self != Self::NONE).then_some(self.0 as usize)
@@ -91,7 +91,7 @@ pub(crate) enum Given {
 }
 
 impl Room {
-    /// Of an empty mailbox.
+    /// Creates the count of an empty mailbox.
     pub(crate) fn new() -> Self {
         Self(AtomicU64::new(0))
     }
@@ -175,7 +175,8 @@ impl Room {
             .is_ok()
     }
 
-    /// No sender waits any more. The caller holds the lock of the waiters.
+    /// Takes the mark of waiting senders away, when the last has left. The caller holds the lock of
+    /// the waiters.
     pub(crate) fn forget_waiters(&self) {
         // Ordering: Relaxed: the lock orders all writers of the mark.
         self.0.fetch_and(!HAS_WAITERS, Ordering::Relaxed);
@@ -205,26 +206,26 @@ impl Room {
         }
     }
 
-    /// The process has ended. Returns whether a sender waits.
+    /// Closes the mailbox of a process that has ended. Returns whether a sender waits.
     pub(crate) fn close(&self) -> bool {
         // Ordering: Relaxed: as in `take_or_wait`.
         self.0.fetch_or(CLOSED, Ordering::Relaxed) & HAS_WAITERS != 0
     }
 
-    /// Whether the process has ended. A waiter woken by the end sees it under the lock of the
-    /// waiters.
+    /// Returns whether the process has ended. A waiter woken by the end sees it under the lock of
+    /// the waiters.
     pub(crate) fn is_closed(&self) -> bool {
         // Ordering: Relaxed: the lock orders it after `close`.
         self.0.load(Ordering::Relaxed) & CLOSED != 0
     }
 
-    /// The number of messages.
+    /// Returns the number of messages.
     pub(crate) fn messages(&self) -> usize {
         // Ordering: Relaxed: for display only.
         message_count(self.0.load(Ordering::Relaxed))
     }
 
-    /// The number of messages, and whether a sender waits.
+    /// Returns the number of messages, and whether a sender waits.
     #[cfg(test)]
     pub(crate) fn snapshot(&self) -> (u64, bool) {
         // Ordering: Relaxed: for tests that have joined all other threads.
@@ -233,7 +234,7 @@ impl Room {
     }
 }
 
-/// The number of messages in a word.
+/// Returns the number of messages in a word.
 fn messages(word: u64) -> u64 {
     word % CONTROL / MESSAGE
 }

@@ -114,7 +114,7 @@ pub(crate) enum Look<T> {
 }
 
 impl<T> Waiters<T> {
-    /// An empty table.
+    /// Creates an empty table.
     pub(crate) fn new() -> Self {
         let stripe = |_| {
             CachePadded::new(Mutex::new(Stripe {
@@ -209,8 +209,7 @@ impl<T> Waiters<T> {
         Some(waker)
     }
 
-    /// The process has ended, and its mailbox is closed: calls `wake` with the waker of each
-    /// waiter.
+    /// Closes the room of a process that has ended, and calls `wake` with the waker of each waiter.
     pub(crate) fn close(&self, room: &Room, mut wake: impl FnMut(Waker)) {
         if !room.close() {
             return;
@@ -233,7 +232,7 @@ impl<T> Waiters<T> {
         do_wait
     }
 
-    /// After a [`stop`](Self::stop): calls `wake` with the waker of each waiter.
+    /// Calls `wake` with the waker of each waiter, after a [`stop`](Self::stop).
     pub(crate) fn wake_all(&self, mut wake: impl FnMut(Waker)) {
         for stripe in &self.stripes {
             wake_each(stripe, (0, 0)..=(usize::MAX, u64::MAX), &mut wake);
@@ -247,7 +246,7 @@ impl<T> Waiters<T> {
 }
 
 impl<T> Stripe<T> {
-    /// The key of the longest waiting sender for the room.
+    /// Returns the key of the longest waiting sender for the room.
     fn first(&self, room: &Room) -> Option<(usize, u64)> {
         let mut all = self.entries.range((key(room), 0)..=(key(room), u64::MAX));
         all.next().map(|(key, _)| *key)
@@ -273,7 +272,7 @@ fn wake_each<T>(
     }
 }
 
-/// Why a sender does not wait, where it is refused.
+/// Returns the reason why a sender is refused instead of waiting.
 fn refusal(room: &Room) -> SendErrorKind {
     if room.is_closed() {
         SendErrorKind::Closed

@@ -24,7 +24,7 @@ impl Process {
         Arc::new(Self { state, signals })
     }
 
-    /// As `ProcessCell::watch_cancel`, until the wait is over.
+    /// Watches as `ProcessCell::watch_cancel` does, until the wait is over.
     fn watch(&self) {
         let token = std::sync::Arc::new(Parker::new());
         let waker = Waker::from(std::sync::Arc::clone(&token));
@@ -41,14 +41,14 @@ impl Process {
         self.signals.take(ID).into_iter().for_each(Waker::wake);
     }
 
-    /// As `ProcessCell::cancel`.
+    /// Cancels the process as `ProcessCell::cancel` does.
     fn cancel(&self) {
         if self.state.cancel() {
             self.wake();
         }
     }
 
-    /// As `ProcessCell::complete`.
+    /// Ends the process as `ProcessCell::complete` does.
     fn end(&self) {
         let _rest = self.state.complete();
         if self.state.is_watched() {

@@ -40,7 +40,7 @@ impl Pool {
         })
     }
 
-    /// The system has something.
+    /// Posts an event of the system.
     fn post(&self) {
         // Ordering: Release pairs with the Acquire in `take_ready`. A read-modify-write, because
         // loom has no order of stores otherwise.
@@ -86,7 +86,7 @@ impl Pool {
         self.idle.end_monitor_wait();
     }
 
-    /// As `Shared::block`. Returns whether something was ready, too.
+    /// Blocks as `Shared::block` does. Returns whether something was ready, too.
     fn block(&self, parker: &Parker, may_wait: impl FnOnce() -> bool) -> (Blocked, bool) {
         let (mut has_token, mut was_elsewhere, mut is_ready) = (false, false, false);
         self.waiter.enter(|| {
@@ -155,7 +155,7 @@ impl Pool {
         }
     }
 
-    /// As the monitor dozes, and wakes a sleeper when it finds the driver left.
+    /// Dozes as the monitor does, and wakes a sleeper when it finds the driver left.
     fn watch(&self) {
         while !self.is_over() {
             let mut is_ready = false;
@@ -195,7 +195,7 @@ fn start(pool: &Arc<Pool>, index: usize) -> thread::JoinHandle<()> {
     thread::spawn(move || pool.work(index))
 }
 
-/// A wake-up and the end of the wait meet: no token is lost, and none is left.
+/// Lets a wake-up and the end of the wait meet: no token is lost, and none is left.
 // pins: I1
 #[test]
 fn a_push_against_the_end_of_a_wait() {
@@ -212,8 +212,8 @@ fn a_push_against_the_end_of_a_wait() {
     });
 }
 
-/// The first to sleep waits in the driver. The push may wake this worker, and the other then sleeps
-/// in vain, or waits there itself.
+/// Lets the first worker to sleep wait in the driver. The push may wake this worker, and the other
+/// then sleeps in vain, or waits there itself.
 // pins: I1
 #[test]
 fn two_workers_against_a_push_and_what_is_ready() {
@@ -231,8 +231,8 @@ fn two_workers_against_a_push_and_what_is_ready() {
     });
 }
 
-/// The call of the ready event lasts until the other worker has taken the queued item: the other
-/// worker does not sleep meanwhile.
+/// Lets the call of the ready event last until the other worker has taken the queued item: the
+/// other worker does not sleep meanwhile.
 // pins: G2
 #[test]
 fn a_long_call_in_the_driver_against_a_push() {
@@ -249,7 +249,8 @@ fn a_long_call_in_the_driver_against_a_push() {
     });
 }
 
-/// The worker leaves the driver, and its step lasts until the monitor has seen the ready event.
+/// Lets the worker leave the driver, with a step that lasts until the monitor has seen the ready
+/// event.
 // pins: I2
 #[test]
 fn a_worker_that_leaves_against_a_monitor_that_dozes() {

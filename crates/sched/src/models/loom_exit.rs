@@ -138,7 +138,7 @@ fn a_reason_and_the_reference_go_to_the_handle_or_come_back() {
     });
 }
 
-/// The thread that learns of the end sees the process's writes.
+/// Checks that the thread that learns of the end sees the process's writes.
 // pins: P12
 #[test]
 fn who_finds_the_reason_sees_what_was_done_before_it() {
@@ -169,8 +169,8 @@ fn who_finds_the_reason_sees_what_was_done_before_it() {
     }
 }
 
-/// The worker that gets the reason back sees the writes of the handle's owner before the drop of
-/// the handle.
+/// Checks that the worker that gets the reason back sees the writes of the handle's owner before
+/// the drop of the handle.
 // pins: P12
 #[test]
 fn who_gets_the_reason_back_sees_what_the_handles_owner_did() {
@@ -219,7 +219,8 @@ impl Loose {
     }
 }
 
-/// Each side looks at the slot for the last time, and only one of them has the memory then.
+/// Checks that each side looks at the slot for the last time, and only one of them has the memory
+/// then.
 // pins: P12
 #[test]
 fn the_memory_goes_with_who_has_the_reference() {

@@ -213,7 +213,7 @@ fn a_batch_on_its_way_to_a_workers_own_deque() {
     });
 }
 
-/// A worker in an endless step pushes to its own deque while the last searcher finds something
+/// Lets a worker in an endless step push to its own deque while the last searcher finds something
 /// else. No fence in this is a heavy one, so light fences order nothing.
 // pins: G2
 #[test]
@@ -243,10 +243,10 @@ fn a_push_to_an_own_deque_against_the_end_of_the_last_search() {
     model::check(3, body);
 }
 
-/// A worker in an endless step pushes to its own deque. The worker checks for awake workers before
-/// any of them can see the push, because its light fence is a compiler fence. The last searcher
-/// does not see the push either. So the push is left to the worker that falls asleep, whose heavy
-/// fence brings it to light.
+/// Lets a worker in an endless step push to its own deque. The worker checks for awake workers
+/// before any of them can see the push, because its light fence is a compiler fence. The last
+/// searcher does not see the push either. So the push is left to the worker that falls asleep,
+/// whose heavy fence brings it to light.
 // pins: G2
 #[cfg(ganger_loom)]
 #[test]
@@ -302,7 +302,7 @@ fn a_push_that_only_a_heavy_fence_brings_to_light() {
     });
 }
 
-/// A worker leaves its push to itself while the monitor is about to sleep.
+/// Lets a worker leave its push to itself while the monitor is about to sleep.
 // pins: G2
 #[test]
 fn a_push_that_is_deferred_against_a_monitor_that_dozes() {

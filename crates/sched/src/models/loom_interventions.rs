@@ -70,7 +70,7 @@ impl Process {
         }
     }
 
-    /// As `turn/intervene.rs`.
+    /// Begins a turn as `turn/intervene.rs` does.
     fn begin(&self) -> Begin {
         match self.state.begin() {
             Begin::Intervene => loop {
@@ -158,7 +158,7 @@ impl Process {
         }
     }
 
-    /// As `end_waits`.
+    /// Stops the interventions as `end_waits` does.
     fn stop(&self) {
         for token in self.interventions.end() {
             self.release(Some(token));

@@ -104,7 +104,7 @@ impl Process {
     }
 }
 
-/// Each sender sends its items while the process runs.
+/// Checks the order of the items that each sender sends while the process runs.
 fn model(preemptions: usize, senders: &'static [&'static [u32]]) {
     model::check(preemptions, move || {
         let process = Process::new();
@@ -156,7 +156,7 @@ fn two_senders_of_system_events_against_the_worker() {
     model(2, &[&[1, SYSTEM], &[SYSTEM + 1, 2]]);
 }
 
-/// A system event sent before a turn began is the first in the turn.
+/// Checks that a system event sent before a turn began is the first in the turn.
 // pins: P4, P10
 #[test]
 fn what_was_sent_before_a_turn_is_shown_first() {

@@ -46,7 +46,7 @@ impl Pool {
         }
     }
 
-    /// As `Host::announce` does it outside.
+    /// Arms a timer as `Host::announce` does outside.
     fn arm_outside(&self, at: u64) {
         assert!(self.timer_waiter.dues.set(0, at));
         // Ordering: SeqCst, as the real fence.
@@ -67,7 +67,7 @@ impl Pool {
         self.queued.load(Ordering::Relaxed) > 0
     }
 
-    /// As `Worker::owes_a_look`.
+    /// Returns whether the worker owes a look, as `Worker::owes_a_look` does.
     fn owes_a_look(&self) -> bool {
         if self.has_work() {
             return true;
@@ -89,7 +89,7 @@ impl Pool {
             .is_ok()
     }
 
-    /// The moment has come.
+    /// Delivers the moment, which has come.
     fn deliver(&self) {
         for seat in 0..SEATS {
             self.timer_waiter.dues.set(seat, NEVER);
@@ -103,7 +103,7 @@ impl Pool {
         self.idle.end_monitor_wait();
     }
 
-    /// As the monitor dozes, and delivers what is late.
+    /// Dozes as the monitor does, and delivers late moments.
     fn watch(&self) {
         while !self.is_over() {
             let until = |parker: &Parker| {
@@ -122,7 +122,7 @@ impl Pool {
         self.is_over.load(Ordering::SeqCst)
     }
 
-    /// As `worker/mod.rs` does it, until the moment has been delivered.
+    /// Works as `worker/mod.rs` does, until the moment has been delivered.
     fn work(&self, index: usize) {
         let mut searching = false;
         while !self.is_over() {
@@ -192,7 +192,7 @@ fn an_arm_outside_against_falling_asleep() {
     });
 }
 
-/// The second moment is earlier than the timer waiter's.
+/// Arms a second moment, earlier than the timer waiter's.
 // pins: T1
 #[test]
 fn two_arms_outside_against_falling_asleep() {
@@ -206,8 +206,8 @@ fn two_arms_outside_against_falling_asleep() {
     });
 }
 
-/// A worker with something due later than another's new moment takes over from the timer waiter, or
-/// leaves the wait to it.
+/// Lets a worker with something due later than another's new moment take over from the timer
+/// waiter, or leave the wait to it.
 // pins: T1
 #[test]
 fn two_workers_fall_asleep_with_moments_of_their_own() {
@@ -223,8 +223,8 @@ fn two_workers_fall_asleep_with_moments_of_their_own() {
     });
 }
 
-/// The timer waiter may be woken for a process whose step lasts until the moment has been
-/// delivered: then the other worker must wait for it.
+/// Lets the timer waiter be woken for a process whose step lasts until the moment has been
+/// delivered: then the other worker must wait for the moment.
 // pins: T1
 #[test]
 fn a_timer_waiter_that_gets_work_hands_over() {
@@ -240,7 +240,7 @@ fn a_timer_waiter_that_gets_work_hands_over() {
     });
 }
 
-/// An outside thread relies on a timer waiter that is just waking.
+/// Lets an outside thread rely on a timer waiter that is just waking.
 // pins: T1
 #[test]
 fn an_arm_that_relies_on_a_timer_waiter_that_wakes() {
@@ -270,7 +270,7 @@ fn an_arm_that_relies_on_a_timer_waiter_that_wakes() {
     });
 }
 
-/// A worker whose step does not end brings something up while the monitor is about to sleep.
+/// Lets a worker whose step does not end bring something up while the monitor is about to sleep.
 // pins: T1
 #[test]
 fn an_arm_in_a_step_against_a_monitor_that_dozes() {
@@ -327,7 +327,7 @@ fn a_timer_waiter_leaves_its_moment_to_a_monitor_that_dozes() {
     left_to_the_monitor(1, 2);
 }
 
-/// The other worker may fall asleep while the timer waiter wakes.
+/// Lets the other worker fall asleep while the timer waiter wakes.
 // pins: T4
 #[test]
 fn a_timer_waiter_leaves_its_moment_beside_a_worker_that_falls_asleep() {

@@ -24,7 +24,7 @@ struct Mailbox {
 const CLOSED: usize = 1 << 16;
 
 impl Mailbox {
-    /// A full mailbox with a limit of one message.
+    /// Creates a full mailbox with a limit of one message.
     fn full() -> Arc<Self> {
         Self::filled(1, 1)
     }
@@ -62,7 +62,7 @@ impl Mailbox {
         }
     }
 
-    /// As `ProcessCell::serve_waiters`.
+    /// Serves the waiters as `ProcessCell::serve_waiters` does.
     fn serve(&self) {
         let mut wakers = Vec::new();
         while let Some(waker) = self.waiters.next(&self.room, self.limit, |item| {
@@ -116,7 +116,7 @@ impl Mailbox {
         }
     }
 
-    /// As a task sends: with another waker at the second look.
+    /// Sends as a task does: with another waker at the second look.
     fn send_as_task(&self, item: usize) -> bool {
         let ticket = match self.enter(item, Waker::noop().clone()) {
             Ok(sent) => return sent,
@@ -175,8 +175,8 @@ fn one_waits_for_room() {
     }
 }
 
-/// A sender that learns of the acceptance of its message may send its next message, which must not
-/// overtake the first.
+/// Checks that an accepted message is in the mailbox when its sender learns so: the sender's next
+/// message must not overtake the first.
 // pins: P4, R4
 #[test]
 fn what_has_been_accepted_is_in_the_mailbox() {
@@ -222,7 +222,7 @@ fn two_wait_for_room_that_comes_one_after_the_other() {
     });
 }
 
-/// The process leaves more in its mailbox than a lot asks for, and waits for something else.
+/// Lets the process leave more in its mailbox than a lot asks for, and wait for something else.
 // pins: P13
 #[test]
 fn one_waits_for_room_that_is_less_than_a_lot() {
@@ -238,7 +238,7 @@ fn one_waits_for_room_that_is_less_than_a_lot() {
     }
 }
 
-/// The mailbox has room for one of them, and then for the other. Neither comes too early.
+/// Makes room for one sender, and then for the other. Neither comes too early.
 // pins: P13
 #[test]
 fn two_wait_for_room_that_becomes_a_lot() {
@@ -254,7 +254,7 @@ fn two_wait_for_room_that_becomes_a_lot() {
     });
 }
 
-/// The process takes the visible messages, which leaves at most a quarter, and does not wait then.
+/// Lets the process take the visible messages, which leaves at most a quarter, and not wait then.
 // pins: P13
 #[test]
 fn two_wait_for_room_that_is_a_lot_and_nothing_else_serves_them() {
@@ -273,8 +273,8 @@ fn two_wait_for_room_that_is_a_lot_and_nothing_else_serves_them() {
     });
 }
 
-/// Less than a lot is there, and the process acts no more: the sender whose time is over serves the
-/// other sender, if the other came first.
+/// Makes room for less than a lot, and lets the process act no more: the sender whose time is over
+/// serves the other sender, if the other came first.
 // pins: P13
 #[test]
 fn two_wait_and_the_time_of_the_later_one_is_over() {
@@ -298,7 +298,7 @@ fn two_wait_and_the_time_of_the_later_one_is_over() {
     });
 }
 
-/// The process serves a sender whose time is over, and this sender serves as well.
+/// Lets the process serve a sender whose time is over, and this sender serve as well.
 // pins: P13
 #[test]
 fn one_waits_and_its_time_is_over_when_it_is_served() {
@@ -315,7 +315,7 @@ fn one_waits_and_its_time_is_over_when_it_is_served() {
     });
 }
 
-/// A sender that waits and a sender that does not, both for less than a lot.
+/// Sends with a wait and without, both for less than a lot.
 // pins: P13
 #[test]
 fn one_waits_and_another_does_not_for_less_than_a_lot() {
@@ -339,7 +339,7 @@ fn one_waits_and_another_does_not_for_less_than_a_lot() {
     });
 }
 
-/// A sender that does not wait may get the room, but then no waiter had come yet.
+/// Checks that a sender that does not wait gets the room only before a waiter has come.
 // pins: P13
 #[test]
 fn one_waits_and_another_does_not() {
@@ -408,7 +408,8 @@ fn one_waits_when_room_and_a_stop_come() {
     }
 }
 
-/// The step waits for nothing else: without a wake-up it would sleep for ever.
+/// Cancels a process whose step waits for nothing else: without a wake-up the step would sleep for
+/// ever.
 // pins: P9, P10, P13
 #[test]
 fn a_step_waits_when_its_process_is_cancelled() {
@@ -447,7 +448,7 @@ fn two_wait_when_room_and_the_end_come() {
     });
 }
 
-/// A sender whose time is over serves the waiting senders. The sender does not run the process,
+/// Lets a sender whose time is over serve the waiting senders. The sender does not run the process,
 /// which may end meanwhile.
 // pins: P13
 #[test]

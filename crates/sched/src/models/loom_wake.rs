@@ -102,7 +102,7 @@ impl Process {
         }
     }
 
-    /// As `ProcessCell::outstanding`.
+    /// Looks at the process as `ProcessCell::outstanding` does.
     fn look(&self) {
         if self.state.begin_look() {
             let _steps = self.core(|core| core.steps);
@@ -166,7 +166,7 @@ fn wakers_against_a_terminator_are_harmless() {
     });
 }
 
-/// A reader stands in for the worker, and wakes the process for events that have come meanwhile.
+/// Lets a reader stand in for the worker, and wake the process for events that have come meanwhile.
 // pins: G1, G2, P5
 #[test]
 fn a_look_loses_no_wake_and_runs_beside_nobody() {
@@ -195,7 +195,7 @@ fn a_look_loses_no_termination() {
     });
 }
 
-/// The process runs all the while.
+/// Wakes a process that runs all the while.
 // pins: P5
 #[test]
 fn wakes_of_a_process_that_runs_leave_an_item_for_each_waker_at_the_most() {

@@ -42,7 +42,7 @@ unsafe impl Sync for Process {}
 unsafe impl Send for Process {}
 
 impl Process {
-    /// A process in `Ready` and in no queue: the caller owns the run token.
+    /// Creates a process in `Ready` and in no queue: the caller owns the run token.
     fn new() -> Arc<Self> {
         let core = UnsafeCell::new(Core::default());
         Arc::new(Self {
@@ -100,7 +100,7 @@ impl Process {
         self.settle(wake.ok_or(NUDGE))
     }
 
-    /// The process has ended once, and has handled or dropped all taken items.
+    /// Checks that the process has ended once, and has handled or dropped all taken items.
     fn assert_ended_with(&self, taken: u32) {
         let Core {
             pending,
@@ -185,7 +185,7 @@ fn a_sender_a_completer_and_a_terminator_against_the_worker() {
     });
 }
 
-/// `init` runs while others send; then the submitter hands the token over, as a queue does.
+/// Runs `init` while others send; then the submitter hands the token over, as a queue does.
 // pins: G1, P1, P5
 #[test]
 fn what_comes_during_init_waits_for_the_worker() {
@@ -201,7 +201,7 @@ fn what_comes_during_init_waits_for_the_worker() {
     });
 }
 
-/// The submitter ends the process, which has never been queued.
+/// Lets the submitter end the process, which has never been queued.
 // pins: G1, P1, P9
 #[test]
 fn what_comes_during_an_init_that_fails_is_dropped_or_refused() {
@@ -233,8 +233,7 @@ fn two_terminators_against_the_worker() {
     });
 }
 
-/// The first terminator is suspended after its mark, for good: the second terminator ends the
-/// process.
+/// Suspends the first terminator after its mark, for good: the second terminator ends the process.
 // pins: G2, P9
 #[test]
 fn a_terminator_relies_on_none_that_is_suspended() {
@@ -251,8 +250,8 @@ fn a_terminator_relies_on_none_that_is_suspended() {
     });
 }
 
-/// A thread that finds a process terminated or cancelled sees the earlier writes of the terminator
-/// or canceller.
+/// Checks that a thread that finds a process terminated or cancelled sees the earlier writes of the
+/// terminator or canceller.
 // pins: P9, P10
 #[test]
 fn who_finds_a_mark_sees_what_was_done_before_it() {
@@ -280,8 +279,8 @@ fn who_finds_a_mark_sees_what_was_done_before_it() {
     }
 }
 
-/// The worker that completes a process may learn of the termination only then, and sees the earlier
-/// writes of both terminators.
+/// Checks that the worker that completes a process sees the earlier writes of both terminators,
+/// also where the worker learns of the termination only then.
 // pins: P9
 #[test]
 fn who_completes_what_was_terminated_sees_what_was_done_before_that() {
@@ -308,8 +307,8 @@ fn who_completes_what_was_terminated_sees_what_was_done_before_that() {
     });
 }
 
-/// The same with a third terminator. It relies on the nudges of the others, also where these come
-/// between the worker's look at the marks and the close.
+/// Checks the same with a third terminator, which relies on the nudges of the others, also where
+/// these come between the worker's look at the marks and the close.
 // pins: P9
 #[test]
 fn who_completes_what_was_terminated_sees_what_a_third_did_before() {
@@ -347,7 +346,7 @@ fn who_completes_what_was_terminated_sees_what_a_third_did_before() {
     }
 }
 
-/// The process ends by itself at the same time. A message in its mailbox is no nudge, and the
+/// Lets the process end by itself at the same time. A message in its mailbox is no nudge, and the
 /// worker may have taken a nudge out before the end.
 // pins: P9
 #[test]
@@ -373,7 +372,7 @@ fn terminators_are_told_whether_the_process_has_ended_for_one_of_them() {
     }
 }
 
-/// The same, with a third terminator, which need not push a nudge any more.
+/// Checks the same with a third terminator, which need not push a nudge any more.
 // pins: P9
 #[test]
 fn a_third_terminator_is_told_what_the_others_have_seen_to() {
@@ -392,7 +391,7 @@ fn a_third_terminator_is_told_what_the_others_have_seen_to() {
     });
 }
 
-/// A thread that has seen a process as ended can't terminate it, and learns so.
+/// Checks that a thread that has seen a process as ended can't terminate it, and learns so.
 // pins: P9
 #[test]
 fn what_is_seen_to_have_ended_can_not_be_terminated_any_more() {

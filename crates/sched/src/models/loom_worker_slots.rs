@@ -44,7 +44,7 @@ struct Notes {
 }
 
 impl World {
-    /// A world with this many workers, and free slots up to `slots`.
+    /// Creates a world with this many workers, and free slots up to `slots`.
     fn new(workers: usize, slots: usize) -> Arc<Self> {
         let worker_slots = WorkerSlots::new(workers, slots, None);
         worker_slots.set_free((workers..slots).map(|slot| (slot, Deque::new())));
@@ -86,12 +86,12 @@ impl World {
         is_replaced
     }
 
-    /// As `replace`, but threads are only counted and not started.
+    /// Replaces a worker as `replace` does, but counts threads and starts none.
     fn replace_alone(&self, index: usize) -> bool {
         self.replace(index, |slot, _| self.come(slot))
     }
 
-    /// A spare becomes active.
+    /// Notes that a spare becomes active.
     fn come(&self, index: usize) {
         let place = self.worker_slots.place(index);
         self.notes().came.push(place);
@@ -113,7 +113,7 @@ impl World {
         true
     }
 
-    /// As many are active as were asked for, each in a place of its own.
+    /// Checks that as many workers are active as were asked for, each in a place of its own.
     fn assert_manned(&self) {
         let mut places = self.worker_slots.places();
         places.sort_unstable();
@@ -135,7 +135,7 @@ impl World {
         self.worker_slots.wake_all();
     }
 
-    /// In the end, a spare has come for each replaced worker, and has known its place.
+    /// Checks that, in the end, a spare has come for each replaced worker, and has known its place.
     fn assert_came(&self) {
         let Notes {
             mut came,
@@ -157,7 +157,7 @@ fn spawn(
     thread::spawn(move || run(&world))
 }
 
-/// The monitor replaces a worker, whose step ends. The spare is about to block, so the worker is
+/// Lets the monitor replace a worker whose step ends. The spare is about to block, so the worker is
 /// called back if it waits by then.
 // pins: G6
 #[test]
@@ -184,7 +184,7 @@ fn a_worker_that_is_relieved_and_called_back() {
     });
 }
 
-/// The monitor and the step itself have the worker replaced, while the step ends.
+/// Lets the monitor and the step itself have the worker replaced, while the step ends.
 // pins: G6
 #[test]
 fn two_relieve_the_same_worker() {
@@ -201,8 +201,8 @@ fn two_relieve_the_same_worker() {
     });
 }
 
-/// A thread in slot `spare` has taken the place of worker 0, which has taken it back since. The
-/// thread stands down after its step.
+/// Puts a thread in slot `spare` into the place of worker 0, which takes the place back. The thread
+/// stands down after its step.
 fn with_a_spare_replaced(world: &World, spare: usize) {
     assert!(world.replace_alone(0));
     assert_eq!(world.notes().spawned.pop(), Some(spare));
@@ -211,7 +211,7 @@ fn with_a_spare_replaced(world: &World, spare: usize) {
     world.come(0);
 }
 
-/// A spare waits and is not needed. Returns whether it has left.
+/// Waits as a spare that is not needed, and returns whether the spare has left.
 fn wait_in_vain(world: &World, spare: usize) -> bool {
     let leaves = !world.end_step(spare, Duration::ZERO);
     if leaves {
@@ -221,7 +221,7 @@ fn wait_in_vain(world: &World, spare: usize) -> bool {
     leaves
 }
 
-/// Two workers are replaced while the only spare is about to leave.
+/// Replaces two workers while the only spare is about to leave.
 // pins: G6
 #[test]
 fn a_spare_that_leaves_against_two_who_need_it() {
@@ -250,7 +250,7 @@ fn a_spare_that_leaves_against_two_who_need_it() {
     });
 }
 
-/// The monitor replaces a spare for a step that has ended since.
+/// Asks for the replacement of a spare whose step has ended since.
 // pins: G6
 #[test]
 fn who_leaves_is_not_relieved() {
@@ -266,8 +266,8 @@ fn who_leaves_is_not_relieved() {
     });
 }
 
-/// A worker is replaced after its step, and falls asleep while another worker searches: it stands
-/// down all the same.
+/// Replaces a worker after its step, which falls asleep while another worker searches: the worker
+/// stands down all the same.
 // pins: G6
 #[test]
 fn who_is_relieved_does_not_stay_asleep() {
@@ -296,7 +296,7 @@ fn who_is_relieved_does_not_stay_asleep() {
     });
 }
 
-/// The scheduler halts while a worker retires, and while it is called back.
+/// Halts the scheduler while a worker retires, and while the worker is called back.
 // pins: D4
 #[test]
 fn nobody_waits_after_the_halt() {

@@ -150,7 +150,7 @@ impl Distributions {
 pub(super) struct Samples(TryLock<Option<Box<Distributions>>>);
 
 impl Samples {
-    /// By the worker. Drops the sample if a reader is there at this moment.
+    /// Adds a sample, by the worker. Drops the sample if a reader is there at this moment.
     pub(super) fn add(&self, add: impl FnOnce(&mut Distributions)) {
         let _is_added = self.0.try_with(|it| add(it.get_or_insert_default()));
     }

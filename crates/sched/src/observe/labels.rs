@@ -38,7 +38,7 @@ struct Known {
 }
 
 impl Labels {
-    /// The number of a label. O(1), under a lock.
+    /// Returns the number of a label. O(1), under a lock.
     pub(super) fn of(&self, name: &str) -> Label {
         let name = &name[..name.floor_char_boundary(LENGTH)];
         let mut known = lock(&self.0);
@@ -56,7 +56,7 @@ impl Labels {
         label
     }
 
-    /// The label with this number.
+    /// Returns the label with this number.
     pub(super) fn name(&self, label: Label) -> Option<Arc<str>> {
         let at = usize::from(label.0).checked_sub(1)?;
         lock(&self.0).names.get(at).cloned()

@@ -108,31 +108,31 @@ impl fmt::Debug for ProcessLook<'_> {
 }
 
 impl ProcessLook<'_> {
-    /// Its PID.
+    /// Returns its PID.
     #[must_use]
     pub fn pid(&self) -> Pid {
         self.0.pid()
     }
 
-    /// Where it is in its life.
+    /// Returns where the process is in its life.
     #[must_use]
     pub fn state(&self) -> ProcessState {
         self.0.state.snapshot().state()
     }
 
-    /// The method of its submission.
+    /// Returns the method of its submission.
     #[must_use]
     pub fn method(&self) -> Symbol {
         self.0.method
     }
 
-    /// The name of its type.
+    /// Returns the name of its type.
     #[must_use]
     pub fn type_name(&self) -> &'static str {
         self.0.about.type_name()
     }
 
-    /// The label for its account: its own, or its parent's at the moment of the start.
+    /// Returns the label for its account: its own, or its parent's at the moment of the start.
     #[must_use]
     pub fn label(&self) -> Option<Arc<str>> {
         self.0.shared.observation().label(self.0.record())
@@ -157,9 +157,9 @@ impl ProcessLook<'_> {
         self.0.outstanding().into_iter().map(wait).for_each(look);
     }
 
-    /// The processes and threads that are told of its end, by the first `most` of its exit actions;
-    /// `None` while it is ready or runs. Links are no watchers. A new monitor may be missing for a
-    /// moment.
+    /// Returns the processes and threads that are told of its end, by the first `most` of its exit
+    /// actions; `None` while it is ready or runs. Links are no watchers. A new monitor may be
+    /// missing for a moment.
     ///
     /// As [`each_wait`](Self::each_wait), this thread stands in for the process's worker while it
     /// reads. O(`most`). Allocates for the watchers.
@@ -193,7 +193,8 @@ impl ProcessLook<'_> {
         })
     }
 
-    /// How many of its watchers are that process, as [`watchers`](Self::watchers) finds them.
+    /// Counts how often `watcher` is among its watchers, as [`watchers`](Self::watchers) finds
+    /// them.
     #[must_use]
     pub fn watched_by(&self, watcher: Pid, most: usize) -> Option<usize> {
         let counters = self.0.shared.counters.of(None);
@@ -206,8 +207,9 @@ impl ProcessLook<'_> {
         })
     }
 
-    /// The bytes of its state and of the scheduler's part of it, without the mailbox and what the
-    /// state points to; `None` while it is ready or runs, as in [`watchers`](Self::watchers).
+    /// Returns the bytes of its state and of the scheduler's part of it, without the mailbox and
+    /// what the state points to; `None` while it is ready or runs, as in
+    /// [`watchers`](Self::watchers).
     #[must_use]
     pub fn bytes(&self) -> Option<usize> {
         let record = self.0.record().as_deref().map_or(0, size_of_val);
@@ -216,22 +218,23 @@ impl ProcessLook<'_> {
         Some(part + self.0.in_place_of_worker(state)?)
     }
 
-    /// The parent, which has started the process by its context, or in its step or `init`. The
-    /// parent may have ended.
+    /// Returns the parent, which has started the process by its context, or in its step or `init`.
+    /// The parent may have ended.
     #[must_use]
     pub fn parent(&self) -> Option<Pid> {
         let parent = self.0.origin.parent()?;
         Some(Pid::new(self.0.shared.host, parent))
     }
 
-    /// Whether `holds` accepts any of its names. `holds` runs under a lock: it must be short, and
-    /// must not call the scheduler.
+    /// Returns whether `holds` accepts any of its names. `holds` runs under a lock: it must be
+    /// short, and must not call the scheduler.
     pub fn any_name(&self, holds: impl FnMut(&str) -> bool) -> bool {
         self.0.shared.names.any_of(self.0.pid(), holds)
     }
 
-    /// How many events wait for it: the events left by its steps, and, where mailboxes have a
-    /// limit, those in its mailbox. [`counts`](Self::counts) know the number without a limit, too.
+    /// Returns the number of events that wait for it: the events left by its steps, and, where
+    /// mailboxes have a limit, those in its mailbox. [`counts`](Self::counts) know the number
+    /// without a limit, too.
     #[must_use]
     pub fn waiting(&self) -> usize {
         let queued = self.0.limit().map_or(0, |_| self.0.room.messages());
@@ -239,7 +242,7 @@ impl ProcessLook<'_> {
         self.0.about.left().max(queued)
     }
 
-    /// How long ago its last turn began: see [`ProcessInfo::ran_before`].
+    /// Returns how long ago its last turn began: see [`ProcessInfo::ran_before`].
     #[must_use]
     pub fn ran_before(&self) -> Option<Duration> {
         let time = &self.0.shared.timing.time;
@@ -247,7 +250,7 @@ impl ProcessLook<'_> {
         self.0.about.ran_before(now).map(Duration::from_nanos)
     }
 
-    /// The view of it in a scheduler without observation. Allocates for its names.
+    /// Returns the view of it in a scheduler without observation. Allocates for its names.
     #[must_use]
     pub fn info(&self) -> ProcessInfo {
         ProcessInfo::of(self.0)
@@ -261,14 +264,14 @@ impl ProcessLook<'_> {
         self.0.record().as_deref()
     }
 
-    /// As [`counts`](Self::counts), with the age at `now`: so a reader of many processes reads the
-    /// clock once.
+    /// Returns the counts as [`counts`](Self::counts) does, with the age at `now`: so a reader of
+    /// many processes reads the clock once.
     #[must_use]
     pub fn counts_at(&self, now: Instant) -> Option<ProcessCounts> {
         Some(self.with_left(self.record()?.counts(now.as_nanos())))
     }
 
-    /// The counts of it; `None` where the scheduler is not observed.
+    /// Returns the counts of it; `None` where the scheduler is not observed.
     #[must_use]
     pub fn counts(&self) -> Option<ProcessCounts> {
         let counts = self.0.shared.observation().counts(self.0.record());
@@ -286,7 +289,7 @@ impl ProcessLook<'_> {
 
 /// The calls of an observed scheduler: see [`Builder::observe`](crate::Builder::observe).
 impl Handle {
-    /// How much is counted and measured at the moment.
+    /// Returns how much is counted and measured at the moment.
     #[must_use]
     pub fn observes(&self) -> Observe {
         self.shared.observation().level()
@@ -373,16 +376,16 @@ impl Handle {
         next
     }
 
-    /// How each worker has spent its time, in the order of
-    /// [`worker_stats`](Self::worker_stats); empty where the scheduler is not observed. No
-    /// worker waits for it.
+    /// Returns how each worker has spent its time, in the order of
+    /// [`worker_stats`](Self::worker_stats); empty where the scheduler is not observed. No worker
+    /// waits for it.
     #[must_use]
     pub fn worker_times(&self) -> Vec<WorkerTimes> {
         let used = self.shared.worker_slots.used();
         self.shared.observation().times(used)
     }
 
-    /// The number of new events given to steps since the scheduler was built, as
+    /// Returns the number of new events given to steps since the scheduler was built, as
     /// [`ProcessCounts::events`]; `None` where the scheduler is not observed. Exact. No worker
     /// waits for it. O(workers).
     #[must_use]
@@ -390,7 +393,7 @@ impl Handle {
         self.shared.observation().events()
     }
 
-    /// How durations have been distributed since the scheduler was built; `None` where the
+    /// Returns the distributions of durations since the scheduler was built; `None` where the
     /// scheduler is not observed. No worker waits for it. O(workers and types).
     #[must_use]
     pub fn distributions(&self) -> Option<Distributions> {

@@ -60,7 +60,8 @@ impl Marks {
         }
     }
 
-    /// The kept number of a process; 0 for a process started since, and for an unmarked process.
+    /// Returns the kept number of a process; 0 for a process started since, and for an unmarked
+    /// process.
     #[must_use]
     pub fn of(&self, process: ProcessLook<'_>) -> u64 {
         process.record().map_or(0, |record| record.mark())
@@ -98,9 +99,9 @@ impl Handle {
         Some(Marks(Arc::downgrade(&self.shared)))
     }
 
-    /// The marks of the processes, if no other reader has them; `None` where the scheduler is not
-    /// observed. Never blocks. For a reader that rests between the portions of its looks; other
-    /// readers call [`over_window`](Self::over_window). The marks do not keep the scheduler's
+    /// Returns the marks of the processes, if no other reader has them; `None` where the scheduler
+    /// is not observed. Never blocks. For a reader that rests between the portions of its looks;
+    /// other readers call [`over_window`](Self::over_window). The marks do not keep the scheduler's
     /// memory.
     ///
     /// ```

@@ -104,7 +104,7 @@ impl Place {
         }
     }
 
-    /// Whether this step is measured, as every [`SAMPLE`]th is.
+    /// Returns whether this step is measured, as every [`SAMPLE`]th is.
     #[inline(always)]
     fn is_sampled(&self) -> bool {
         // Ordering: Relaxed here and below: a single thread uses it.
@@ -133,7 +133,7 @@ impl Observed {
         }
     }
 
-    /// In nanoseconds, never 0.
+    /// Returns the time in nanoseconds, never 0.
     fn now(&self) -> u64 {
         let now = Decider::time().unwrap_or_else(|| self.clock.now());
         nanos(now).max(1)
@@ -196,8 +196,7 @@ impl Observed {
         place.begun.store(self.now(), Ordering::Relaxed);
     }
 
-    /// A wait of the process was noted: the process was made ready, or a message was put into its
-    /// mailbox.
+    /// Ends the noted waits of the process, which was made ready, or whose mailbox got a message.
     #[cold]
     #[inline(never)]
     fn end_waits(&self, record: &Record, place: Option<&Place>, events: usize, of: &'static str) {
@@ -237,7 +236,7 @@ impl Observation {
         self.0.as_ref()?.flight.as_ref()
     }
 
-    /// The index of this thread's worker, if it is a worker of this scheduler.
+    /// Returns the index of this thread's worker, if it is a worker of this scheduler.
     fn own(&self) -> Option<usize> {
         local::with_any(|queue| {
             let queue = queue.filter(|it| ptr::eq(it.shared.observation(), self))?;
@@ -245,7 +244,7 @@ impl Observation {
         })
     }
 
-    /// The present level of counting and measuring.
+    /// Returns the present level of counting and measuring.
     pub(crate) fn level(&self) -> Observe {
         let observed = self.0.as_ref();
         // Ordering: Relaxed: nothing is read on the strength of this load.
@@ -268,13 +267,13 @@ impl Observation {
         }
     }
 
-    /// The counts of a process.
+    /// Returns the counts of a process.
     pub(crate) fn counts(&self, record: &Option<Box<Record>>) -> Option<ProcessCounts> {
         let (observed, record) = self.with(record)?;
         Some(record.counts(observed.now()))
     }
 
-    /// The times of the first `workers` workers.
+    /// Returns the times of the first `workers` workers.
     pub(crate) fn times(&self, workers: usize) -> Vec<WorkerTimes> {
         let times = |observed: &Observed| {
             let now = observed.now();
@@ -284,7 +283,7 @@ impl Observation {
         self.0.as_deref().map_or_else(Vec::new, times)
     }
 
-    /// All new events given to steps since the scheduler was built.
+    /// Returns the number of all new events given to steps since the scheduler was built.
     pub(crate) fn events(&self) -> Option<u64> {
         let observed = self.0.as_deref()?;
         let words = observed.places.iter().map(|place| &place.events);
@@ -295,7 +294,7 @@ impl Observation {
         Some(each.sum())
     }
 
-    /// All measures since the scheduler was built.
+    /// Returns all measures since the scheduler was built.
     pub(crate) fn distributions(&self) -> Option<Distributions> {
         let observed = self.0.as_ref()?;
         let mut taken = lock(&observed.taken);
@@ -306,7 +305,7 @@ impl Observation {
         Some(taken.clone())
     }
 
-    /// The label of a process.
+    /// Returns the label of a process.
     pub(crate) fn label(&self, record: &Option<Box<Record>>) -> Option<Arc<str>> {
         let (observed, record) = self.with(record)?;
         observed.labels.name(record.label())

@@ -127,7 +127,7 @@ impl Record {
         self.label.store(label.0, Ordering::Relaxed);
     }
 
-    /// Whether the wait before the next turn is measured. For the owner of the run token.
+    /// Returns whether the wait before the next turn is measured. For the owner of the run token.
     fn is_sampled(&self) -> bool {
         // Ordering: Relaxed: see the module.
         let phase = u64::from(self.phase.load(Ordering::Relaxed));
@@ -155,13 +155,13 @@ impl Record {
         }
     }
 
-    /// Whether a wait is noted.
+    /// Returns whether a wait is noted.
     #[inline(always)]
     pub(super) fn has_waits(&self) -> bool {
         Self::get(&self.ready) | Self::get(&self.mail) != 0
     }
 
-    /// When the process was made ready, if noted.
+    /// Takes the note of when the process was made ready, if noted.
     pub(super) fn take_ready(&self) -> Option<u64> {
         let since = Self::get(&self.ready);
         // Ordering: Relaxed: see the module.
@@ -169,7 +169,7 @@ impl Record {
         (since != 0).then_some(since)
     }
 
-    /// How long the noted event has waited, if it is among the next `events`.
+    /// Returns how long the noted event has waited, if it is among the next `events`.
     pub(super) fn take_mail(&self, events: usize, now: u64) -> Option<u64> {
         let word = Self::get(&self.mail);
         if word == 0 {
@@ -245,7 +245,7 @@ impl Record {
         self.longest.store(longest, Ordering::Relaxed);
     }
 
-    /// The number kept of this process by the only reader with marks; 0 of a new process.
+    /// Returns the number kept of this process by the only reader with marks; 0 of a new process.
     pub(super) fn mark(&self) -> u64 {
         Self::get(&self.mark)
     }
@@ -255,7 +255,7 @@ impl Record {
         self.mark.store(mark, Ordering::Relaxed);
     }
 
-    /// The counts for a reader.
+    /// Returns the counts for a reader.
     pub(super) fn counts(&self, now: u64) -> ProcessCounts {
         // Ordering: Relaxed: see the module. The count of items taken out is read first, so items
         // put in meanwhile count as waiting. A processor may swap the loads: `in_mailbox` then
@@ -282,7 +282,7 @@ fn round(items: usize) -> u32 {
     items as u32
 }
 
-/// How many are in the mailbox. The counts go round.
+/// Returns the number of items in the mailbox. The counts go round.
 fn in_mailbox(behind: u32, drained: u32) -> u32 {
     let difference = behind.wrapping_sub(drained);
     if difference > u32::MAX / 2 {

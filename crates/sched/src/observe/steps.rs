@@ -30,7 +30,8 @@ enum Now {
 }
 
 impl Cause {
-    /// The cause of the calling thread's acts, in a traced step and in [`within`](Self::within).
+    /// Returns the cause of the calling thread's acts, in a traced step and in
+    /// [`within`](Self::within).
     #[must_use]
     pub fn now() -> Option<Self> {
         // None where the thread ends.
@@ -224,7 +225,7 @@ fn find_own() -> Option<Cause> {
     Cause::now()
 }
 
-/// The number of last steps of outer turns.
+/// Returns the number of last steps of outer turns.
 #[cold]
 #[inline(never)]
 fn lasts() -> Option<usize> {

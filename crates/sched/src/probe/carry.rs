@@ -46,32 +46,32 @@ pub(crate) trait Carry: Probe {
     /// A turn, until it is dropped. The last step of a process that ends in it lasts as long.
     type Turn: Default;
 
-    /// Whether steps may be traced.
+    /// Returns whether steps may be traced.
     #[inline(always)]
     fn traces(&self) -> bool {
         false
     }
 
-    /// The cause of this thread's present work.
+    /// Returns the cause of this thread's present work.
     #[inline(always)]
     fn cause(&self) -> Option<Self::Cause> {
         None
     }
 
-    /// The cause of this thread, if it is a step of the process: for data kept for the process's
-    /// own outstanding yields.
+    /// Returns the cause of this thread, if it is a step of the process: for data kept for the
+    /// process's own outstanding yields.
     #[inline(always)]
     fn own_cause(&self) -> Option<Self::Cause> {
         None
     }
 
-    /// As [`own_cause`](Self::own_cause), for work of any scheduler.
+    /// Returns the cause as [`own_cause`](Self::own_cause) does, for work of any scheduler.
     #[inline(always)]
     fn here() -> Option<Self::Cause> {
         None
     }
 
-    /// A turn begins.
+    /// Begins a turn.
     #[inline(always)]
     fn turn(&self) -> Self::Turn {
         Self::Turn::default()
@@ -88,7 +88,7 @@ pub(crate) trait Carry: Probe {
         Self::Step::default()
     }
 
-    /// The step has failed.
+    /// Tells that the step has failed.
     #[inline(always)]
     fn fail(_step: &Self::Step, _reason: &ExitReason) {}
 
@@ -103,7 +103,7 @@ pub(crate) trait Carry: Probe {
         f()
     }
 
-    /// A cause, for a crate that keeps it.
+    /// Turns a cause into a value for a crate that keeps it.
     #[inline(always)]
     fn outwards(_cause: Self::Cause) -> Option<Arc<dyn Any + Send + Sync>> {
         None

@@ -7,26 +7,26 @@ use super::Scheduler;
 use std::time::Duration;
 
 pub(crate) trait Decide {
-    /// Whether this thread stands in for all threads: it starts none, and its clock stands still
-    /// within a move.
+    /// Returns whether this thread stands in for all threads: it starts none, and its clock stands
+    /// still within a move.
     #[inline(always)]
     fn is_driven() -> bool {
         false
     }
 
-    /// A number below `of`, in the place of a random number; `what` names the purpose.
+    /// Chooses a number below `of`, in the place of a random number; `what` names the purpose.
     #[inline(always)]
     fn choose(_what: &'static str, _of: usize) -> Option<usize> {
         None
     }
 
-    /// Whether a fault happens; `what` names the fault.
+    /// Returns whether a fault happens; `what` names the fault.
     #[inline(always)]
     fn happens(_what: &'static str) -> bool {
         false
     }
 
-    /// Called before each step, where a panic counts as the step's.
+    /// Acts before each step, where a panic counts as the step's.
     #[inline(always)]
     fn stepping() {}
 
@@ -52,32 +52,33 @@ pub(crate) trait Decide {
         Some(deque)
     }
 
-    /// The present time, in the place of the machine's.
+    /// Returns the present time, in the place of the machine's.
     #[inline(always)]
     fn time() -> Option<Duration> {
         None
     }
 
-    /// The present time of the scheduler with this number, in the place of the machine's. The times
-    /// of several schedulers of a simulation may differ.
+    /// Returns the present time of the scheduler with this number, in the place of the machine's.
+    /// The times of several schedulers of a simulation may differ.
     #[inline(always)]
     fn time_of(_scheduler: u64) -> Option<Duration> {
         None
     }
 
-    /// Whether the stop with this deadline has begun without a thread.
+    /// Begins a stop with this deadline without a thread; returns whether it has.
     #[inline(always)]
     fn begin_stop(_scheduler: &dyn Scheduler, _deadline: Duration) -> bool {
         false
     }
 
-    /// When the stop of the scheduler with this number must be over, by [`time`](Self::time).
+    /// Returns when the stop of the scheduler with this number must be over, by
+    /// [`time`](Self::time).
     #[inline(always)]
     fn stop_by(_scheduler: u64) -> Option<Duration> {
         None
     }
 
-    /// The generation at which the ids of a scheduler begin that checks its promises.
+    /// Returns the generation at which the ids of a scheduler begin that checks its promises.
     #[inline(always)]
     fn first_generation() -> Option<u32> {
         None

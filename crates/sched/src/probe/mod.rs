@@ -178,28 +178,29 @@ pub(crate) trait Probe: Sized {
 
     // Queues and sleepers.
 
-    /// A worker, before it looks for a process, or queues the process that it has just run. Until
+    /// Tells that a worker is about to look for a process, or to queue the process just run. Until
     /// [`settled`](Self::settled) the worker may owe a sleeper a wake-up.
     #[inline(always)]
     fn looking(&self, _worker: usize) {}
 
-    /// A worker, when it has woken the owed sleepers.
+    /// Tells that a worker has woken the owed sleepers.
     #[inline(always)]
     fn settled(&self, _worker: usize) {}
 
-    /// A worker that has announced its sleep and looked again, before it blocks. It is settled.
+    /// Tells that a worker has announced its sleep and looked again, and is about to block. It is
+    /// settled.
     #[inline(always)]
     fn falling_asleep(&self, _worker: usize, _scheduler: &dyn Scheduler) {}
 
-    /// A thread, before it pushes a process and looks for a sleeper to wake; `worker` returns the
-    /// thread's worker. The guard is dropped after the look.
+    /// Tells that a thread is about to push a process and to look for a sleeper to wake; `worker`
+    /// returns the thread's worker. The guard is dropped after the look.
     #[inline(always)]
     fn waking(&self, _worker: impl Fn() -> Option<usize> + Copy) -> Self::Guard<'_> {
         Self::Guard::default()
     }
 
-    /// A thread, before it pushes a process with this many others before it. The guard is dropped
-    /// after the push. Another worker may have taken the process by then.
+    /// Tells that a thread is about to push a process behind as many others as `before` returns.
+    /// The guard is dropped after the push. Another worker may have taken the process by then.
     #[inline(always)]
     fn pushing(
         &self,
@@ -210,17 +211,17 @@ pub(crate) trait Probe: Sized {
         Self::Guard::default()
     }
 
-    /// A worker that has taken a process from a queue to run it.
+    /// Tells that a worker has taken a process from a queue to run it.
     #[inline(always)]
     fn picked(&self, _worker: usize, _process: &Self::Process) {}
 
-    /// A thief, before it tries to take processes of the victim.
+    /// Observes the victim, before a thief tries to take its processes.
     #[inline(always)]
     fn observe(&self, _victim: usize) -> Self::Observed {
         Self::Observed::default()
     }
 
-    /// A thief that has taken `count` processes of the victim, with its earlier observation of it.
+    /// Tells that a thief has taken `count` processes of the victim, which it has observed before.
     #[inline(always)]
     fn stole(
         &self,
@@ -231,63 +232,64 @@ pub(crate) trait Probe: Sized {
     ) {
     }
 
-    /// The monitor, before a look at the workers, or before its sleep.
+    /// Tells that the monitor is about to look at the workers, or to sleep.
     #[inline(always)]
     fn watching(&self) {}
 
-    /// The monitor, after a look.
+    /// Tells that the monitor has looked at the workers.
     #[inline(always)]
     fn watched(&self) {}
 
-    /// The monitor, before it blocks until something waits.
+    /// Tells that the monitor is about to block until something waits.
     #[inline(always)]
     fn dozing(&self) {}
 
-    /// A worker that has begun to look for a process, or has found none at its first look.
+    /// Tells that a worker has begun to look for a process, or has found none at its first look.
     #[inline(always)]
     fn searching(&self, _worker: usize) {}
 
-    /// A worker that has found a process after [`searching`](Self::searching).
+    /// Tells that a worker has found a process after [`searching`](Self::searching).
     #[inline(always)]
     fn found(&self, _worker: usize) {}
 
-    /// A worker, before it blocks.
+    /// Tells that a worker is about to block.
     #[inline(always)]
     fn sleeping(&self, _worker: usize) {}
 
-    /// A worker that has been asleep.
+    /// Tells that a worker has been asleep.
     #[inline(always)]
     fn awake(&self, _worker: usize) {}
 
-    /// A thread that ceases to be this worker, for good or for the moment.
+    /// Tells that a thread ceases to be this worker, for good or for the moment.
     #[inline(always)]
     fn retiring(&self, _worker: usize) {}
 
-    /// A worker that has taken a process from elsewhere than its own deque, to run it.
+    /// Tells that a worker has taken a process from elsewhere than its own deque, to run it.
     #[inline(always)]
     fn taking(&self, _worker: usize, _from: From) {}
 
-    /// A thread that has had a spare take the place of the worker.
+    /// Tells that a thread has had a spare take the place of the worker.
     #[inline(always)]
     fn replaced(&self, _worker: usize) {}
 
-    /// A thread that is about to fire the timers of a shard; `late` returns the lateness of the
-    /// earliest in nanoseconds.
+    /// Tells that a thread is about to fire the timers of a shard; `late` returns the lateness of
+    /// the earliest in nanoseconds.
     #[inline(always)]
     fn firing(&self, _worker: impl Fn() -> Option<usize> + Copy, _late: impl Fn() -> u64 + Copy) {}
 
     // The life of a process.
 
-    /// A submitter, or a worker that upgrades: `init` has returned `Ok`.
+    /// Tells that `init` has returned `Ok`, to a submitter or to a worker that upgrades.
     #[inline(always)]
     fn initialised(&self, _pid: Pid) {}
 
-    /// A submitter: the process does not start after all. It may not have been initialised.
+    /// Tells that a submitter does not start the process after all. It may not have been
+    /// initialised.
     #[inline(always)]
     fn withdrawn(&self, _pid: Pid) {}
 
-    /// A submitter, before any other thread knows of the process, which has this id. `parent` calls
-    /// its argument with the parent, if it lives.
+    /// Tells that a submitter is about to let other threads know of the process, which has this id.
+    /// `parent` calls its argument with the parent, if it lives.
     #[inline(always)]
     fn born(
         &self,
@@ -297,22 +299,23 @@ pub(crate) trait Probe: Sized {
     ) {
     }
 
-    /// A process, or its parent, sets the label for its account.
+    /// Tells that a process, or its parent, sets the label for its account.
     #[inline(always)]
     fn labelled(&self, _process: &Self::Process, _label: &str) {}
 
-    /// The label of a process, where a probe keeps it.
+    /// Returns the label of a process, where a probe keeps it.
     #[inline(always)]
     fn label_of(&self, _process: &Self::Process) -> Option<Arc<str>> {
         None
     }
 
-    /// The owner of the run token, before it queues a new process, or a waiting process woken
-    /// without an event.
+    /// Tells that the owner of the run token is about to queue a new process, or a waiting process
+    /// woken without an event.
     #[inline(always)]
     fn readied(&self, _process: &Self::Process) {}
 
-    /// A submitter, before it queues a process with this id, and the id of its parent or 0.
+    /// Tells that a submitter is about to queue a process with this id, and the id of its parent or
+    /// 0.
     #[inline(always)]
     fn spawned(
         &self,
@@ -323,18 +326,19 @@ pub(crate) trait Probe: Sized {
     ) {
     }
 
-    /// The owner of the run token of a process that was waiting, or was about to wait, before it
-    /// queues the process.
+    /// Tells that the owner of the run token is about to queue a process that was waiting, or was
+    /// about to wait.
     #[inline(always)]
     fn woken(&self, _id: u64, _process: &Self::Process, _wakes: Wakes) {}
 
-    /// The owner of the run token, at the begin of a turn.
+    /// Tells that the owner of the run token begins a turn.
     #[inline(always)]
     fn turn_begins(&self, _process: &Self::Process) {}
 
-    /// The owner of the run token, before a step with this many new events, among those out of the
-    /// mailbox. The closures return the number of new system events before these, these events one
-    /// by one, the number of left events, the worker, and the process's type.
+    /// Tells that the owner of the run token is about to run a step with this many new events,
+    /// among the items out of the mailbox. The closures return the number of new system events
+    /// before these, these events one by one, the number of left events, the worker, and the
+    /// process's type.
     #[inline(always)]
     fn step_begins(
         &self,
@@ -351,13 +355,13 @@ pub(crate) trait Probe: Sized {
     ) {
     }
 
-    /// The owner of the run token, when the turn is over except for the fate of the process.
+    /// Tells that the turn is over except for the fate of the process.
     #[inline(always)]
     fn turn_ends(&self, _process: &Self::Process) {}
 
-    /// As [`turn_ends`](Self::turn_ends), with the likely fate of the process, and the items out of
-    /// the mailbox that still wait, where the process has not ended. The closures are those of
-    /// [`step_begins`](Self::step_begins).
+    /// Tells of the end of a turn as [`turn_ends`](Self::turn_ends) does, with the likely fate of
+    /// the process, and the items out of the mailbox that still wait, where the process has not
+    /// ended. The closures are those of [`step_begins`](Self::step_begins).
     #[inline(always)]
     fn turn_over(
         &self,
@@ -370,7 +374,7 @@ pub(crate) trait Probe: Sized {
     ) {
     }
 
-    /// Before a step, with the events of the step. The closure returns the process's type.
+    /// Tells that a step is about to be shown these events. The closure returns the process's type.
     #[inline(always)]
     fn shown(
         &self,
@@ -381,27 +385,27 @@ pub(crate) trait Probe: Sized {
     ) {
     }
 
-    /// After a step, with the events left by the step.
+    /// Tells that a step is over and has left these events.
     #[inline(always)]
     fn stepped(&self, _pid: Pid, _left: &impl EventQueue) {}
 
-    /// A message that could have been taken back is the next in a step, or is dropped.
+    /// Tells that a message that could have been taken back is the next in a step, or is dropped.
     #[inline(always)]
     fn arrived_next(&self, _pid: Pid, _event: &Event) {}
 
-    /// A signal has been asked. The process is shown this notice in its place.
+    /// Tells that a signal has been asked. The process is shown this notice in its place.
     #[inline(always)]
     fn signalled(&self, _pid: Pid, _notice: Option<&Event>) {}
 
-    /// A request for an upgrade has been taken from the mailbox.
+    /// Tells that a request for an upgrade has been taken from the mailbox.
     #[inline(always)]
     fn upgrading(&self, _pid: Pid) {}
 
-    /// Another process has taken this process's place.
+    /// Tells that another process has taken this process's place.
     #[inline(always)]
     fn upgraded(&self, _pid: Pid) {}
 
-    /// Before `close` is called.
+    /// Tells that `close` is about to be called.
     #[inline(always)]
     fn closing(&self, _pid: Pid) {}
 
@@ -409,28 +413,28 @@ pub(crate) trait Probe: Sized {
     #[inline(always)]
     fn dropping<'a>(&self, _pid: Pid, _items: impl Iterator<Item = Arrival<'a>> + Clone) {}
 
-    /// The process is closed and dropped, and its PID is about to be free.
+    /// Tells that the process is closed and dropped, and that its PID is about to be free.
     #[inline(always)]
     fn ended(&self, _pid: Pid, _method: Symbol, _reason: &ExitReason) {}
 
-    /// All is over; `is_told` says whether the handle knows the exit reason, or is gone.
+    /// Tells that all is over; `is_told` says whether the handle knows the exit reason, or is gone.
     #[inline(always)]
     fn told(&self, _pid: Pid, _is_told: impl Fn() -> bool + Copy) {}
 
     // Messages and commands.
 
-    /// A sender, before it puts these items into a mailbox.
+    /// Tells that a sender is about to put these items into a mailbox.
     #[inline(always)]
     fn sending<'a>(&self, _items: impl Iterator<Item = Arrival<'a>> + Clone) -> Self::Sent {
         Self::Sent::default()
     }
 
-    /// A sender whose items the mailbox has accepted.
+    /// Tells that the mailbox has accepted a sender's items.
     #[inline(always)]
     fn accepted(&self, _pid: Pid, _sent: Self::Sent) {}
 
-    /// A sender, before it puts these items into the mailbox of a process that does not wait, and
-    /// may have ended.
+    /// Tells that a sender is about to put these items into the mailbox of a process that does not
+    /// wait, and may have ended.
     #[inline(always)]
     fn putting<'a>(
         &self,
@@ -440,11 +444,12 @@ pub(crate) trait Probe: Sized {
     ) {
     }
 
-    /// A sender that has put this many items into the mailbox of a process that does not wait.
+    /// Tells that a sender has put this many items into the mailbox of a process that does not
+    /// wait.
     #[inline(always)]
     fn put_behind(&self, _process: &Self::Process, _items: usize) {}
 
-    /// A sender that owns the run token and is about to put this many items to the front for the
+    /// Tells that a sender with the run token is about to put this many items to the front for the
     /// next step.
     #[inline(always)]
     fn put_first<'a>(
@@ -456,39 +461,40 @@ pub(crate) trait Probe: Sized {
     ) {
     }
 
-    /// The owner of the run token has taken this many items out of the mailbox.
+    /// Tells that the owner of the run token has taken this many items out of the mailbox.
     #[inline(always)]
     fn received(&self, _process: &Self::Process, _items: usize) {}
 
-    /// A worker, before it hands the command of a yield to its handler.
+    /// Tells that a worker is about to hand the command of a yield to its handler.
     #[inline(always)]
     fn yielded(&self, _pid: Pid, _command: CommandId, _tag: Tag, _token: u64) {}
 
-    /// A worker: the process takes back its yields with this tag.
+    /// Tells that a worker's process takes back its yields with this tag.
     #[inline(always)]
     fn revoked(&self, _pid: Pid, _tag: Tag) {}
 
-    /// A completer is used or dropped, or its handler has failed without.
+    /// Tells that a completer is used or dropped, or that its handler has failed without a
+    /// completion.
     #[inline(always)]
     fn answered(&self) {}
 
-    /// The answer is put behind the arrived items, without the mailbox.
+    /// Tells that the answer is put behind the arrived items, without the mailbox.
     #[inline(always)]
     fn answered_inline(&self, _pid: Pid, _tag: Tag, _token: u64) {}
 
-    /// The answer comes after the end of its process.
+    /// Tells that the answer comes after the end of its process.
     #[inline(always)]
     fn answer_refused(&self) {}
 
     // Between two of these.
 
-    /// A place at which other threads may act with effects here: within a submit, before and after
-    /// a step, and at the end of a process. The simulation has them act.
+    /// Lets other threads act with effects here: within a submit, before and after a step, and at
+    /// the end of a process. The simulation has them act.
     #[inline(always)]
     fn interleave(&self, _scheduler: &dyn Scheduler) {}
 
-    /// A call of a process's context, of a scheduler's handle, or of an address has acted, and is
-    /// about to return. In a step, or in `init`, this is such a place too.
+    /// Tells that a call of a process's context, of a scheduler's handle, or of an address has
+    /// acted, and is about to return. In a step, or in `init`, this is such a place too.
     #[inline(always)]
     fn called(&self, _scheduler: &dyn Scheduler, _call: &'static str) {}
 }

@@ -46,13 +46,13 @@ impl About {
         }
     }
 
-    /// Another process is in its place.
+    /// Notes the type of another process that has come into this process's place.
     pub(crate) fn replace(&self, namer: Namer) {
         // Ordering: Relaxed: see the module.
         self.namer.store(namer as *mut (), Ordering::Relaxed);
     }
 
-    /// The name of the process's type.
+    /// Returns the name of the process's type.
     pub(crate) fn type_name(&self) -> &'static str {
         // Ordering: Relaxed: see the module.
         let namer = self.namer.load(Ordering::Relaxed);
@@ -68,8 +68,8 @@ impl About {
         self.ran.store(units(nanos), Ordering::Relaxed);
     }
 
-    /// How many nanoseconds ago the last turn began, if any. Exact to about a millisecond, and to
-    /// three milliseconds where waits are watched, up to twelve days.
+    /// Returns how many nanoseconds ago the last turn began, if any. Exact to about a millisecond,
+    /// and to three milliseconds where waits are watched, up to twelve days.
     pub(crate) fn ran_before(&self, nanos: u64) -> Option<u64> {
         // Ordering: Relaxed: see the module.
         let ran = self.ran.load(Ordering::Relaxed);
@@ -79,8 +79,8 @@ impl About {
         (ran & 1 == 1).then(|| u64::from(before) << UNIT)
     }
 
-    /// The mark of the last turn. Unmarked turns that begin within the same millisecond share a
-    /// mark: see [`mark_turn`](Self::mark_turn).
+    /// Returns the mark of the last turn. Unmarked turns that begin within the same millisecond
+    /// share a mark: see [`mark_turn`](Self::mark_turn).
     pub(crate) fn turn_mark(&self) -> u32 {
         // Ordering: Relaxed: see the module.
         self.ran.load(Ordering::Relaxed)
@@ -102,7 +102,7 @@ impl About {
         self.ran.store(2 * kind as u32, Ordering::Relaxed);
     }
 
-    /// The kind of the process's end, where known by now.
+    /// Returns the kind of the process's end, where known by now.
     pub(crate) fn ended(&self) -> EndKind {
         // Ordering: Relaxed: see the module.
         let ran = self.ran.load(Ordering::Relaxed);
@@ -112,7 +112,7 @@ impl About {
         ENDS.get(ran as usize / 2).copied().unwrap_or_default()
     }
 
-    /// How many events the steps have left so far.
+    /// Returns the number of events that the steps have left so far.
     #[inline(always)]
     pub(crate) fn left(&self) -> usize {
         // Ordering: Relaxed: see the module.

@@ -22,7 +22,7 @@ const KEPT: usize = 1;
 pub(crate) struct Accepts(AtomicPtr<()>);
 
 impl Accepts {
-    /// No type in particular.
+    /// Creates the promise of no type in particular.
     pub(crate) fn anything() -> Self {
         Self(AtomicPtr::new(ptr::null_mut()))
     }
@@ -54,12 +54,12 @@ impl Accepts {
         }
     }
 
-    /// The only type.
+    /// Returns the only type of messages that the process takes, if any.
     pub(crate) fn get(&self) -> Option<Kind> {
         self.kind().0
     }
 
-    /// The only type, and whether a predecessor stated it.
+    /// Returns the only type, and whether a predecessor stated it.
     pub(crate) fn kind(&self) -> (Option<Kind>, bool) {
         // Ordering: Relaxed: see `set`.
         let word = self.0.load(Ordering::Relaxed);
@@ -68,7 +68,7 @@ impl Accepts {
         (unsafe { Kind::from_raw(kind) }, word.addr() & KEPT != 0)
     }
 
-    /// Why the message is refused, if it is.
+    /// Returns why the message is refused, if it is.
     #[inline(always)]
     pub(crate) fn refuses(&self, message: &Message) -> Option<SendErrorKind> {
         let (kind, is_kept) = self.kind();

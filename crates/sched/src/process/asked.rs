@@ -27,7 +27,7 @@ mod seen {
     }
 
     impl Asked {
-        /// For this command, at this moment.
+        /// Notes this command, as asked for at this moment.
         #[inline(always)]
         pub(crate) fn new(command: CommandId, nanos: impl Fn() -> u64) -> Self {
             Self {
@@ -36,13 +36,13 @@ mod seen {
             }
         }
 
-        /// The command, unless it has been answered.
+        /// Returns the command, unless it has been answered.
         pub(crate) fn command(self) -> Option<CommandId> {
             (self.command > 0).then(|| CommandId::new(self.command))
         }
 
-        /// How many nanoseconds ago it was asked for. Exact to about two milliseconds, up to 26
-        /// days.
+        /// Returns how many nanoseconds ago the command was asked for. Exact to about two
+        /// milliseconds, up to 26 days.
         pub(crate) fn before(self, nanos: u64) -> u64 {
             let before = units(nanos).wrapping_sub(self.at);
             // The command may have been asked for after the caller has read the clock.

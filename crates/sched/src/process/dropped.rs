@@ -45,7 +45,7 @@ pub(crate) fn open() -> Scope {
     Scope { outer }
 }
 
-/// As [`open`](self::open), outside of all scopes, which costs less.
+/// Opens a scope as [`open`](self::open) does, outside of all scopes, which costs less.
 pub(crate) fn open_first() -> Scope {
     debug_assert_eq!(INNERMOST.get(), 0, "a scope is open");
     INNERMOST.set(2);

@@ -66,9 +66,9 @@ pub trait ExitAction: Send + 'static {
         let _ = (process, cause);
     }
 
-    /// As [`tell`](Self::tell), for an action with possibly many others to notify. The action
-    /// notifies at most `budget` of them, with `budget` at least 1, and subtracts their number.
-    /// Returns itself when more are left: other processes have turns before it continues.
+    /// Notifies as [`tell`](Self::tell) does, for an action with possibly many others to notify.
+    /// The action notifies at most `budget` of them, with `budget` at least 1, and subtracts their
+    /// number. Returns itself when more are left: other processes have turns before it continues.
     fn tell_some(
         self: Box<Self>,
         process: Pid,
@@ -87,41 +87,42 @@ pub trait ExitAction: Send + 'static {
         self.tell(process, &ExitCause::NotFound);
     }
 
-    /// Whether nothing is left to do, because a lock has been returned for instance. Such an action
-    /// is dropped some time before the end, so a long-lived process does not collect them.
+    /// Returns whether nothing is left to do, because a lock has been returned for instance. Such
+    /// an action is dropped some time before the end, so a long-lived process does not collect
+    /// them.
     fn is_over(&self) -> bool {
         false
     }
 
-    /// Whether the action also runs when the process fails and is restarted in place, as it belongs
-    /// to the incarnation. Actions registered by
+    /// Returns whether the action also runs when the process fails and is restarted in place, as it
+    /// belongs to the incarnation. Actions registered by
     /// [`ContextExt::add_exit_action`](crate::ContextExt::add_exit_action) do so in any case.
     fn ends_with_incarnation(&self) -> bool {
         false
     }
 
-    /// Whether the action notifies code that handles failures, as a monitor does. Otherwise a
-    /// failure is [reported](crate::Builder::on_failure) in addition. Called after
+    /// Returns whether the action notifies code that handles failures, as a monitor does. Otherwise
+    /// a failure is [reported](crate::Builder::on_failure) in addition. Called after
     /// [`release`](Self::release).
     fn is_watch(&self) -> bool {
         false
     }
 
-    /// The watcher that the action notifies, as a monitor does: for a reader from outside, by
-    /// `ProcessLook::watchers` of an observed scheduler. The reader's thread calls it at any time.
-    /// Should be short.
+    /// Returns the watcher that the action notifies, as a monitor does: for a reader from outside,
+    /// by `ProcessLook::watchers` of an observed scheduler. The reader's thread calls it at any
+    /// time. Should be short.
     fn watcher(&self) -> Option<Watcher> {
         None
     }
 
-    /// Whether an action for a process of another node comes behind all messages of the process to
-    /// this node: see [`Remote`](crate::Remote). Otherwise it may overtake these.
+    /// Returns whether an action for a process of another node comes behind all messages of the
+    /// process to this node: see [`Remote`](crate::Remote). Otherwise it may overtake these.
     fn is_in_order(&self) -> bool {
         false
     }
 
-    /// The key to [take it back](crate::Handle::remove_exit_actions). Without a key the action
-    /// stays.
+    /// Returns the key to [take the action back](crate::Handle::remove_exit_actions). Without a key
+    /// the action stays.
     fn key(&self) -> Option<ExitKey> {
         None
     }
@@ -195,7 +196,7 @@ pub struct ExitKey {
 }
 
 impl ExitKey {
-    /// The key of `owner` with this number.
+    /// Creates the key of `owner` with this number.
     ///
     /// Owners of different kinds must not be mistaken for each other. So an owner is the address of
     /// an object that the action keeps alive, or of a static.

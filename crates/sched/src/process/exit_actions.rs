@@ -246,13 +246,15 @@ impl ExitActions {
         taken
     }
 
-    /// As [`apply`](Self::apply), for many, in their order. O(n) in them and in the actions.
+    /// Carries out many requests as [`apply`](Self::apply) does, in their order. O(n) in them and
+    /// in the actions.
     pub(crate) fn apply_all(&mut self, requests: Vec<ExitRequest>, counters: &Counters) {
         let added = self.settle(requests, counters);
         self.actions.list.extend(added);
     }
 
-    /// As [`apply_all`](Self::apply_all), for requests after the process has released everything.
+    /// Carries out requests as [`apply_all`](Self::apply_all) does, after the process has released
+    /// everything.
     #[cold]
     pub(crate) fn apply_late(
         this: &mut Option<Box<Self>>,
@@ -321,8 +323,8 @@ impl ExitActions {
         release_each(&mut self.actions.list, process, counters);
     }
 
-    /// As [`release`](Self::release), for a portion from the place `from` on. Returns the place of
-    /// the next portion, or `None` after the last.
+    /// Releases actions as [`release`](Self::release) does, for a portion from the place `from` on.
+    /// Returns the place of the next portion, or `None` after the last.
     pub(crate) fn release_some(
         &mut self,
         from: usize,
@@ -338,7 +340,7 @@ impl ExitActions {
         (portion < actions.len()).then_some(from + portion)
     }
 
-    /// Whether any action notifies code that handles failures. O(n).
+    /// Returns whether any action notifies code that handles failures. O(n).
     #[cold]
     pub(crate) fn are_watched(&self, counters: &Counters) -> bool {
         self.actions.list.iter().any(|action| {

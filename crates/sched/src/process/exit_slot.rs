@@ -117,7 +117,7 @@ impl Word {
         self.0.addr() & IS_WAKER != 0
     }
 
-    /// The waker behind the pointer, if the word is one.
+    /// Returns the waker behind the pointer, if the word is one.
     ///
     /// # Safety
     /// The caller has taken the word out of the slot, or never put it there, and does not use it
@@ -138,7 +138,7 @@ impl ExitSlot {
         }
     }
 
-    /// The slot of no process: nothing has to be dropped, and nothing is waited for.
+    /// Creates the slot of no process: nothing has to be dropped, and nothing is waited for.
     pub(crate) fn of_nothing() -> Self {
         Self {
             word: AtomicPtr::new(TAKEN.0),
@@ -227,12 +227,12 @@ impl ExitSlot {
         Some(unsafe { storage.take() })
     }
 
-    /// Whether the handle was dropped before the process ended.
+    /// Returns whether the handle was dropped before the process ended.
     pub(crate) fn is_abandoned(&self) -> bool {
         self.load() == ABANDONED
     }
 
-    /// Whether the process has ended.
+    /// Returns whether the process has ended.
     pub(crate) fn is_filled(&self) -> bool {
         let now = self.load();
         now.is_full() || now == TAKEN
@@ -273,7 +273,7 @@ impl ExitSlot {
         }
     }
 
-    /// Whether the reason has been left, or the handle dropped.
+    /// Returns whether the reason has been left, or the handle dropped.
     pub(crate) fn is_settled(&self) -> bool {
         self.is_filled() || self.is_abandoned()
     }
@@ -306,7 +306,7 @@ impl ExitSlot {
         }
     }
 
-    /// The content of the storage. No other thread uses slot and storage.
+    /// Returns the content of the storage. No other thread uses slot and storage.
     pub(crate) fn left(&mut self) -> Left {
         match self.load() {
             FULL | UNWATCHED => Left::Reason,

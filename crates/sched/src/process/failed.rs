@@ -21,7 +21,7 @@ impl Failed {
     }
 }
 
-/// Whether the process has failed, or has ended because another process has, or because the
+/// Returns whether the process has failed, or has ended because another process has, or because the
 /// connection to a linked process is lost.
 pub(crate) fn is_failure(reason: &ExitReason) -> bool {
     match reason {

@@ -75,7 +75,7 @@ impl Values {
         Arc::clone(&found?.1).downcast().ok()
     }
 
-    /// All values, in no order.
+    /// Returns all values, in no order.
     #[cfg(feature = "serde")]
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Value> {
         self.0.iter().map(|(_, value)| value)
@@ -90,9 +90,9 @@ impl Values {
 }
 
 impl Origin {
-    /// The origin of a child of the process with id `parent`, or of no process for zero. The limit
-    /// is its own, if it has one; `is_limited` says whether its own limit, or the scheduler's, is a
-    /// number.
+    /// Creates the origin of a child of the process with id `parent`, or of no process for zero.
+    /// The limit is its own, if it has one; `is_limited` says whether its own limit, or the
+    /// scheduler's, is a number.
     pub(crate) fn new(
         parent: u64,
         values: Option<Arc<Values>>,
@@ -109,19 +109,19 @@ impl Origin {
         Self(AtomicPtr::new(word))
     }
 
-    /// Whether the mailbox has a limit.
+    /// Returns whether the mailbox has a limit.
     #[inline(always)]
     pub(crate) fn is_limited(&self) -> bool {
         // Ordering: Relaxed: it was known before the process was shared, and stays.
         self.0.load(Ordering::Relaxed).addr() & IS_LIMITED != 0
     }
 
-    /// The mailbox's own limit, if set.
+    /// Returns the mailbox's own limit, if set.
     pub(crate) fn limit(&self) -> Option<Limit> {
         self.node().ok()?.limit
     }
 
-    /// The id of the parent, if a process has started this one.
+    /// Returns the id of the parent, if a process has started this one.
     pub(crate) fn parent(&self) -> Option<u64> {
         let id = match self.node() {
             Ok(node) => node.parent,
@@ -130,12 +130,12 @@ impl Origin {
         (id > 0).then_some(id)
     }
 
-    /// The values for a child that is started now.
+    /// Returns the values for a child that is started now.
     pub(crate) fn values(&self) -> Option<Arc<Values>> {
         self.node().ok()?.values()
     }
 
-    /// The value of type `T`.
+    /// Returns the value of type `T`.
     pub(crate) fn get<T: Any + Send + Sync>(&self) -> Option<Arc<T>> {
         self.values()?.get()
     }
@@ -163,23 +163,23 @@ impl Origin {
         mem::replace(&mut *lock(&node.values), values)
     }
 
-    /// Whether it may have values.
+    /// Returns whether the process may have values.
     pub(crate) fn has_values(&self) -> bool {
         self.node().is_ok()
     }
 
-    /// The process has ended, and has no values any more. The caller drops them.
+    /// Takes the values of a process that has ended. The caller drops them.
     #[must_use]
     pub(crate) fn take(&self) -> Option<Arc<Values>> {
         mem::take(&mut *lock(&self.node().ok()?.values))
     }
 
-    /// The incarnation, if the process may be restarted in place.
+    /// Returns the incarnation, if the process may be restarted in place.
     pub(crate) fn incarnation(&self) -> Option<Incarnation> {
         lock(&self.node().ok()?.incarnation).clone()
     }
 
-    /// The process may be restarted in place. This is its first incarnation, if it has none.
+    /// Allows restarts of the process in place. This is its first incarnation, if it has none.
     pub(crate) fn begin_incarnations(&self) {
         let node = self.node().unwrap_or_else(|word| self.put_node(word));
         lock(&node.incarnation).get_or_insert_default();
@@ -198,7 +198,7 @@ impl Origin {
         before.end.withdraw();
     }
 
-    /// The node, or the word with an id in its place.
+    /// Returns the node, or the word with an id in its place.
     fn node(&self) -> Result<&Node, *mut Node> {
         // Ordering: Acquire pairs with the Release in `put_node`.
         let word = self.0.load(Ordering::Acquire);
@@ -233,12 +233,12 @@ impl Origin {
     }
 }
 
-/// The pointer in an even word.
+/// Returns the pointer in an even word.
 fn untagged(word: *mut Node) -> *mut Node {
     word.map_addr(|it| it & !IS_LIMITED)
 }
 
-/// The id in an odd word.
+/// Returns the id in an odd word.
 fn id_of(word: *mut Node) -> u64 {
     (word.addr() >> ID) as u64
 }

@@ -82,7 +82,7 @@ pub(crate) struct Taken {
 pub(crate) type Tickets = SmallVec<[Ticket; 2]>;
 
 impl Outstanding {
-    /// The number of a new yield, which is not in the set. O(1).
+    /// Returns the number of a new yield, which is not in the set. O(1).
     pub(crate) fn number(&mut self) -> u64 {
         self.newest += 1;
         self.newest
@@ -119,7 +119,7 @@ impl Outstanding {
         self.others_mut().tokens.insert(token, about);
     }
 
-    /// The other yields, made if need be. The single yield goes there if a timer keeps its
+    /// Returns the other yields, made if need be. The single yield goes there if a timer keeps its
     /// completer.
     fn others_mut(&mut self) -> &mut Others {
         if !matches!(self.rest, Rest::Others(_)) {
@@ -141,7 +141,7 @@ impl Outstanding {
         }
     }
 
-    /// The other yields, if any have been added.
+    /// Returns the other yields, if any have been added.
     fn others(&self) -> Option<&Others> {
         match &self.rest {
             Rest::Others(others) => Some(others),
@@ -149,7 +149,7 @@ impl Outstanding {
         }
     }
 
-    /// The timer's place of the single yield's completer.
+    /// Returns the timer's place of the single yield's completer.
     fn ticket(&self) -> Option<Ticket> {
         match self.rest {
             Rest::HeldByTimer { shard, key } => Some(Ticket { shard, key }),
@@ -223,7 +223,7 @@ impl Outstanding {
         }
     }
 
-    /// Whether the yield was taken back, and has not completed.
+    /// Returns whether the yield was taken back, and has not completed.
     pub(crate) fn is_revoked(&self, token: u64) -> bool {
         let revoked = self.others().and_then(|others| others.revoked.as_ref());
         revoked.is_some_and(|revoked| revoked.contains(token))

@@ -25,7 +25,8 @@ const MAX_WAITS: u8 = 2;
 
 /// A process able to move from a small box to the heap.
 trait Movable: Process {
-    /// The function that moves this process. The caller must call it with the box of this process.
+    /// Returns the function that moves this process. The caller must call it with the box of this
+    /// process.
     fn mover(&self) -> fn(SmallBox<dyn Movable>) -> Box<dyn Process>;
 }
 
@@ -53,13 +54,13 @@ enum Place {
 }
 
 impl ProcessBox {
-    /// A process on the heap, which stays there.
+    /// Holds a process on the heap, which stays there.
     pub(crate) fn boxed(process: Box<dyn Process>) -> Self {
         Self(Place::Heap(process))
     }
 
-    /// A process that begins in a small box if it is small enough. A boxed process stays in its
-    /// box.
+    /// Holds a process that begins in a small box if it is small enough. A boxed process stays in
+    /// its box.
     #[inline]
     pub(crate) fn new<P: Process>(process: P) -> Self {
         match in_box(process) {
@@ -80,7 +81,7 @@ impl ProcessBox {
         }
     }
 
-    /// The process, for a step.
+    /// Returns the process, for a step.
     pub(crate) fn for_step(&mut self) -> &mut dyn Process {
         if matches!(self.0, Place::Fresh(_)) {
             self.move_to_heap();
@@ -88,7 +89,8 @@ impl ProcessBox {
         &mut **self
     }
 
-    /// The process waits. Moves it to the heap if it has waited often enough.
+    /// Counts a wait of the process, and moves the process to the heap if it has waited often
+    /// enough.
     pub(crate) fn wait(&mut self) {
         if let Place::Small { waits, .. } = &mut self.0 {
             *waits += 1;
@@ -104,7 +106,7 @@ impl ProcessBox {
         *self = Self::boxed(process.into_box());
     }
 
-    /// The process, on the heap.
+    /// Returns the process, on the heap.
     pub(crate) fn into_box(self) -> Box<dyn Process> {
         match self.0 {
             Place::Fresh(process) | Place::Small { process, .. } => process.mover()(process),
@@ -119,21 +121,21 @@ impl ProcessBox {
 pub struct Unstarted(pub(crate) ProcessBox);
 
 impl Unstarted {
-    /// A process that may be moved at any time.
+    /// Holds a process that may be moved at any time.
     #[inline]
     #[must_use]
     pub fn movable<P: Process>(process: P) -> Self {
         Self(ProcessBox::new(process))
     }
 
-    /// A process that is not moved between its first step and its drop: such as a future.
+    /// Holds a process that is not moved between its first step and its drop: such as a future.
     #[inline]
     #[must_use]
     pub fn pinned<P: Process>(process: P) -> Self {
         Self(ProcessBox::small(process, Place::Fresh))
     }
 
-    /// The process, on the heap.
+    /// Returns the process, on the heap.
     #[must_use]
     pub fn into_box(self) -> Box<dyn Process> {
         self.0.into_box()

@@ -59,7 +59,8 @@ pub trait Remote: Send + Sync + 'static {
     /// As for [`cancel`](Self::cancel).
     fn terminate(&self, process: Pid) -> Result<(), NotFound>;
 
-    /// The process of another scheduler with this name. Asked when none of the scheduler has it.
+    /// Looks for the process of another scheduler with this name, when no process of this scheduler
+    /// has the name.
     fn whereis(&self, name: &str) -> Option<Pid> {
         let _ = name;
         None
@@ -107,7 +108,7 @@ pub struct RemoteLink {
 }
 
 impl RemoteLink {
-    /// The link with this number at the side of `process`.
+    /// Creates the link with this number at the side of `process`.
     #[must_use]
     pub const fn new(process: Pid, peer: Pid, number: u64) -> Self {
         Self {
@@ -117,7 +118,7 @@ impl RemoteLink {
         }
     }
 
-    /// The same link, as the other side sees it.
+    /// Returns the same link, as the other side sees it.
     #[must_use]
     pub const fn seen_by_peer(self) -> Self {
         Self {
@@ -127,7 +128,7 @@ impl RemoteLink {
         }
     }
 
-    /// Whether the other side has asked for the link.
+    /// Returns whether the other side has asked for the link.
     #[must_use]
     pub const fn is_by_peer(self) -> bool {
         self.number & BY_PEER != 0

@@ -12,7 +12,7 @@ use std::sync::Arc;
 pub(crate) struct Revoked(Mutex<HashMap<u64, HashSet<u64>>>);
 
 impl Revoked {
-    /// Whether the process has taken the yield back, and it has not completed.
+    /// Returns whether the process has taken the yield back, and it has not completed.
     pub(crate) fn contains(&self, id: u64, token: u64) -> bool {
         let table = lock(&self.0);
         table.get(&id).is_some_and(|tokens| tokens.contains(&token))

@@ -177,7 +177,7 @@ impl Snapshot {
         self.marks & CANCELLED != 0
     }
 
-    /// How often the process has been upgraded or restarted in place, modulo 2^15.
+    /// Returns how often the process has been upgraded or restarted in place, modulo 2^15.
     pub(crate) fn incarnation(self) -> u32 {
         self.incarnation.into()
     }
@@ -199,7 +199,8 @@ pub(crate) struct State<T> {
 }
 
 impl<T> State<T> {
-    /// `Ready`, and not queued yet: the caller owns the run token.
+    /// Creates the state `Ready` of a process that is not queued yet: the caller owns the run
+    /// token.
     pub(crate) fn new() -> Self {
         Self {
             mailbox: Queue::new(),
@@ -229,7 +230,7 @@ impl<T> State<T> {
         }
     }
 
-    /// `Ready -> Running`, by the worker that has taken the process from a queue.
+    /// Changes `Ready -> Running`, by the worker that has taken the process from a queue.
     pub(crate) fn begin(&self) -> Begin {
         self.enter(RUNNING);
         let marks = self.marks();
@@ -242,7 +243,8 @@ impl<T> State<T> {
         }
     }
 
-    /// Whether events wait in the mailbox. For the owner of the token; for other threads a guess.
+    /// Returns whether events wait in the mailbox. For the owner of the token; for other threads a
+    /// guess.
     pub(crate) fn has_events(&self) -> bool {
         !self.mailbox.is_empty()
     }
@@ -252,15 +254,16 @@ impl<T> State<T> {
         self.mailbox.drain()
     }
 
-    /// Whether a system event may be among the items drained so far. For the owner of the token,
-    /// after a drain.
+    /// Returns whether a system event may be among the items drained so far. For the owner of the
+    /// token, after a drain.
     pub(crate) fn may_hold_system(&self) -> bool {
         // Ordering: Relaxed, because the drain's Acquire orders it: a sender counts before it
         // pushes.
         self.marks.load(Ordering::Relaxed) >= SYSTEM
     }
 
-    /// How many system events are accepted, or about to be, and given to no step yet.
+    /// Returns the number of system events that are accepted, or about to be, and given to no step
+    /// yet.
     pub(crate) fn system_events(&self) -> usize {
         (self.marks() / SYSTEM) as usize
     }
@@ -275,13 +278,13 @@ impl<T> State<T> {
         debug_assert!(before / SYSTEM >= count, "took more than was counted");
     }
 
-    /// Whether the turn should end: the process is terminated, or a system event waits or is on its
-    /// way.
+    /// Returns whether the turn should end: the process is terminated, or a system event waits or
+    /// is on its way.
     pub(crate) fn must_leave(&self) -> bool {
         self.marks() & !(NUDGED | ENDED | CANCELLED | SHUTDOWN | TAKES_BACK | WATCHED) != 0
     }
 
-    /// Whether it accepts no events any more, because it has ended.
+    /// Returns whether the process accepts no events any more, because it has ended.
     pub(crate) fn is_closed(&self) -> bool {
         self.mailbox.is_closed()
     }
@@ -304,8 +307,8 @@ impl<T> State<T> {
         self.mailbox.is_parked() && self.mailbox.cancel_park()
     }
 
-    /// The look is over, and the process waits on as before, unless something has come meanwhile.
-    /// Then the caller still owns the token and must queue the process, also to have it ended.
+    /// Ends a look: the process waits on as before, unless something has come meanwhile. Then the
+    /// caller still owns the token and must queue the process, also to have it ended.
     #[cfg(any(test, feature = "observe"))]
     pub(crate) fn end_look(&self, waiting: Waiting) -> Leave {
         self.park(waiting)
@@ -322,7 +325,7 @@ impl<T> State<T> {
         })
     }
 
-    /// As [`push`](Self::push), for items already in nodes.
+    /// Pushes items, already in nodes, as [`push`](Self::push) does.
     pub(crate) fn push_batch(&self, items: Batch<T>) -> Result<Wake, Batch<T>> {
         self.wake(self.mailbox.push_batch(items))
     }
@@ -332,12 +335,12 @@ impl<T> State<T> {
         self.mailbox.single(item)
     }
 
-    /// As [`push`](Self::push), for an item already in its node.
+    /// Pushes an item, already in its node, as [`push`](Self::push) does.
     pub(crate) fn push_single(&self, item: Single<T>) -> Result<Wake, Single<T>> {
         self.wake(self.mailbox.push_single(item))
     }
 
-    /// The duty after a push.
+    /// Returns the duty after a push.
     #[inline]
     fn wake<R>(&self, pushed: Result<Pushed, Closed<R>>) -> Result<Wake, R> {
         match pushed {
@@ -350,7 +353,7 @@ impl<T> State<T> {
         }
     }
 
-    /// As [`push`](Self::push), for a system event, which overtakes the other events.
+    /// Pushes a system event as [`push`](Self::push) does; it overtakes the other events.
     ///
     /// # Errors
     /// Gives the event back when the process has ended.
@@ -416,7 +419,8 @@ impl<T> State<T> {
         self.marks.fetch_or(TERMINATE, Ordering::AcqRel)
     }
 
-    /// `Running -> Ready`, by the worker, which keeps the run token and must queue the process.
+    /// Changes `Running -> Ready`, by the worker, which keeps the run token and must queue the
+    /// process.
     pub(crate) fn requeue(&self) -> Leave {
         let marks = self.marks();
         if marks & TERMINATE != 0 {
@@ -426,7 +430,7 @@ impl<T> State<T> {
         Self::lane(marks)
     }
 
-    /// `Running -> Blocked` or `Idle`, by the worker, unless an event waits.
+    /// Changes `Running -> Blocked` or `Idle`, by the worker, unless an event waits.
     pub(crate) fn park(&self, waiting: Waiting) -> Leave {
         // A terminator or an intervening thread after this look pushes its nudge after it.
         let marks = self.marks();
@@ -447,7 +451,7 @@ impl<T> State<T> {
         Self::lane(self.marks())
     }
 
-    /// How a process with these marks is queued again.
+    /// Returns how a process with these marks is queued again.
     fn lane(marks: u32) -> Leave {
         if marks >= SYSTEM {
             Leave::RequeueUrgent
@@ -456,8 +460,8 @@ impl<T> State<T> {
         }
     }
 
-    /// `Running -> Complete`, by the worker. Returns whether the process was terminated, and the
-    /// items never seen by a step.
+    /// Changes `Running -> Complete`, by the worker. Returns whether the process was terminated,
+    /// and the items never seen by a step.
     pub(crate) fn complete(&self) -> (bool, Batch<T>) {
         debug_assert_eq!(
             self.snapshot().state(),
@@ -471,13 +475,13 @@ impl<T> State<T> {
         (before & TERMINATE != 0, rest)
     }
 
-    /// Whether the process takes no further step.
+    /// Returns whether the process takes no further step.
     pub(crate) fn is_terminating(&self) -> bool {
         self.marks() & TERMINATE != 0
     }
 
-    /// Whether a waiting step of the process should wait no longer: the process is terminated, or
-    /// its cancellation has not been shown to a step.
+    /// Returns whether a waiting step of the process should wait no longer: the process is
+    /// terminated, or its cancellation has not been shown to a step.
     pub(crate) fn is_called_back(&self) -> bool {
         let marks = self.marks();
         let is_to_be_told = marks & CANCELLED != 0 && marks >= SYSTEM;
@@ -502,14 +506,14 @@ impl<T> State<T> {
         before & (CANCELLED | TERMINATE | ENDED) != 0
     }
 
-    /// Whether the process has been watched. After [`complete`](Self::complete): a watcher missed
-    /// here has seen the end.
+    /// Returns whether the process has been watched. After [`complete`](Self::complete): a watcher
+    /// missed here has seen the end.
     pub(crate) fn is_watched(&self) -> bool {
         self.marks() & WATCHED != 0
     }
 
-    /// Whether the process has been cancelled or terminated, or has ended. Once true, it stays
-    /// true.
+    /// Returns whether the process has been cancelled or terminated, or has ended. Once true, it
+    /// stays true.
     pub(crate) fn is_unwanted(&self) -> bool {
         self.marks() & (CANCELLED | TERMINATE) != 0 || self.is_closed()
     }
@@ -520,7 +524,7 @@ impl<T> State<T> {
         self.marks.fetch_or(TAKES_BACK, Ordering::Relaxed);
     }
 
-    /// Whether it may have taken yields back.
+    /// Returns whether the process may have taken yields back.
     pub(crate) fn takes_back(&self) -> bool {
         self.marks() & TAKES_BACK != 0
     }
@@ -533,8 +537,8 @@ impl<T> State<T> {
         self.incarnation.store(before | FINISHES, Ordering::Relaxed);
     }
 
-    /// Whether a notice of a shutdown would be no news: a step has been shown the request to
-    /// finish, or the shutdown leaves the process alone.
+    /// Returns whether a notice of a shutdown would be no news: a step has been shown the request
+    /// to finish, or the shutdown leaves the process alone.
     pub(crate) fn is_prepared_for_shutdown(&self) -> bool {
         let marks = self.marks();
         let is_left_alone = marks & SHUTDOWN != 0 && marks & CANCELLED == 0;
@@ -544,7 +548,7 @@ impl<T> State<T> {
         finishes || is_left_alone
     }
 
-    /// Whether the process has been told of the shutdown, or is being told.
+    /// Returns whether the process has been told of the shutdown, or is being told.
     #[cfg(feature = "sim")]
     pub(crate) fn is_told(&self) -> bool {
         self.marks() & SHUTDOWN != 0
@@ -557,7 +561,7 @@ impl<T> State<T> {
         self.marks.fetch_or(SHUTDOWN, Ordering::Relaxed) & SHUTDOWN == 0
     }
 
-    /// The process has been replaced; by the worker, while `Running`.
+    /// Counts an upgrade: the process has been replaced; by the worker, while `Running`.
     pub(crate) fn count_upgrade(&self) {
         // Ordering: Relaxed: the owner of the token alone writes it, here and in `mark_finishing`.
         let before = self.incarnation.load(Ordering::Relaxed);

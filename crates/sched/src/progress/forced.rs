@@ -28,7 +28,7 @@ impl Forced {
         }
     }
 
-    /// The first of them.
+    /// Returns the first forced processes.
     pub(crate) fn first(&self) -> Vec<StoppedProcess> {
         lock(&self.first).clone()
     }

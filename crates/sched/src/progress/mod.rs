@@ -30,23 +30,23 @@ const TERMINATING: u32 = 2;
 const HALTED: u32 = 4;
 
 impl Progress {
-    /// Whether submits are refused, except from live processes.
+    /// Returns whether submits are refused, except from live processes.
     pub(crate) fn is_stopping(&self) -> bool {
         self.is_any(STOPPING)
     }
 
-    /// Whether the deadline has passed.
+    /// Returns whether the deadline has passed.
     pub(crate) fn is_terminating(&self) -> bool {
         self.is_any(TERMINATING)
     }
 
-    /// Whether workers return, or have returned.
+    /// Returns whether workers return, or have returned.
     pub(crate) fn is_halted(&self) -> bool {
         self.is_any(HALTED)
     }
 
-    /// Whether a process whose turn ends takes no further step: the thread that has just run it
-    /// ends it.
+    /// Returns whether a process whose turn ends takes no further step: the thread that has just
+    /// run the process ends it.
     pub(crate) fn is_over(&self) -> bool {
         self.is_any(TERMINATING | HALTED)
     }

@@ -24,7 +24,7 @@ impl Default for ReaperPool {
 }
 
 impl ReaperPool {
-    /// A pool of at most `most` threads.
+    /// Creates a pool of at most `most` threads.
     pub(crate) fn new(most: usize) -> Self {
         Self {
             most,
@@ -33,7 +33,7 @@ impl ReaperPool {
         }
     }
 
-    /// The number of reapers.
+    /// Returns the number of reapers.
     pub(crate) fn len(&self) -> usize {
         self.threads.get()
     }
@@ -65,7 +65,7 @@ impl ReaperPool {
         self.threads.enter_below(1)
     }
 
-    /// How many turns the reapers have begun.
+    /// Returns the number of turns that the reapers have begun.
     pub(crate) fn turns(&self) -> u64 {
         // Ordering: Relaxed, for the reason in `count_turn`.
         self.turns.load(Ordering::Relaxed)

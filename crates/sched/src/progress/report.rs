@@ -79,7 +79,7 @@ pub struct StopReport {
 }
 
 impl StopReport {
-    /// Whether the process is [stuck](Self::stuck).
+    /// Returns whether the process is [stuck](Self::stuck).
     #[must_use]
     pub fn is_stuck(&self, pid: Pid) -> bool {
         self.stuck.iter().any(|it| it.pid == pid)

@@ -29,7 +29,7 @@ pub struct StoppedProcess {
 pub(crate) struct Named<'a>(pub(crate) &'a [StoppedProcess]);
 
 impl StoppedProcess {
-    /// A process known only by its PID.
+    /// Describes a process known only by its PID.
     #[must_use]
     pub fn unknown(pid: Pid) -> Self {
         Self {

@@ -64,7 +64,7 @@ impl Stopper {
         }
     }
 
-    /// Whether the caller should have the work done: no other call has it done.
+    /// Returns whether the caller should have the work done: no other call has it done.
     pub(crate) fn claim(&self) -> bool {
         let mut asked = lock(&self.asked);
         let asked = asked.as_mut();
@@ -78,19 +78,19 @@ impl Stopper {
         }
     }
 
-    /// The earliest requested deadline.
+    /// Returns the earliest requested deadline.
     pub(crate) fn deadline(&self) -> Deadline {
         let asked = lock(&self.asked);
         let none = || Deadline::after(Duration::ZERO);
         asked.as_ref().map_or_else(none, |asked| asked.deadline)
     }
 
-    /// The time left until the deadline, if a stop has been requested.
+    /// Returns the time left until the deadline, if a stop has been requested.
     pub(crate) fn time_left(&self) -> Option<Duration> {
         (lock(&self.asked).as_ref()).map(|asked| asked.deadline.remaining())
     }
 
-    /// The counts when a stop was requested first, if one was.
+    /// Returns the counts when a stop was requested first, if one was.
     pub(crate) fn before(&self) -> Option<WorkerStats> {
         lock(&self.asked).as_ref().map(|asked| asked.before)
     }

@@ -5,7 +5,7 @@ fn message(number: u64) -> Entry {
     Entry::of_event(&event).unwrap()
 }
 
-/// With these accepted.
+/// Opens an account with these entries accepted.
 fn account(entries: &[Entry]) -> Account {
     let mut account = Account::default();
     account.open();

@@ -102,9 +102,9 @@ fn serialize<S: Serializer>(pid: Pid, serializer: S) -> Result<S::Ok, S::Error> 
     }
 }
 
-/// The process of this scheduler that `wanted` takes; or a stand-in, whose messages go by the PID
-/// and are checked where they arrive. So a process that has ended costs no message around its
-/// address.
+/// Decodes the address of the process of this scheduler that `wanted` takes; or of a stand-in,
+/// whose messages go by the PID and are checked where they arrive. So a process that has ended
+/// costs no message around its address.
 fn deserialize<'de, D: Deserializer<'de>, T>(
     deserializer: D,
     wanted: impl FnOnce(Task) -> Option<T>,

@@ -55,7 +55,7 @@ pub(super) fn note<N: 'static>(takes: Kind, function: fn(N) -> Message) {
     converts.push(convert);
 }
 
-/// The function for a process that takes this type, if it was noted.
+/// Returns the function for a process that takes this type, if it was noted.
 pub(super) fn find<N: 'static>(takes: Kind) -> Option<fn(N) -> Message> {
     let converts = CONVERTS.read().unwrap_or_else(PoisonError::into_inner);
     let mut of = converts.iter().filter(|it| it.takes == takes);

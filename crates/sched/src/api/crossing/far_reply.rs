@@ -74,7 +74,7 @@ impl FarReply {
         (far, Completer::new(sink, 0, 0))
     }
 
-    /// The answer is no longer wanted: the asker has taken its question back or has ended, or the
+    /// Gives up an unwanted answer: the asker has taken its question back or has ended, or the
     /// session ends. The holder's reply is cancelled from then on, and the holder's calls of
     /// [`Completer::on_end`] are made.
     pub fn give_up(self) {

@@ -21,20 +21,20 @@ use std::sync::Arc;
 pub struct Inherited(Option<Arc<Values>>);
 
 impl Inherited {
-    /// The values that a process would have which this thread started now: those of the process in
-    /// whose step or `init` the thread is, or none. O(1).
+    /// Returns the values of a process that this thread would start now: the values of the process
+    /// in whose step or `init` the thread is, or none. O(1).
     #[must_use]
     pub fn here(scheduler: &Handle) -> Self {
         let shared = &scheduler.shared;
         Self(shared.values_of(shared.own_process_id()))
     }
 
-    /// All values, in no order.
+    /// Returns all values, in no order.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<dyn Any + Send + Sync>> {
         self.0.iter().flat_map(|it| it.iter())
     }
 
-    /// These values with `value` in the place of the value of its type. O(values).
+    /// Returns these values with `value` in the place of the value of its type. O(values).
     #[must_use]
     pub fn with(&self, value: Arc<dyn Any + Send + Sync>) -> Self {
         let with = match &self.0 {

@@ -4,7 +4,7 @@ use super::Handle;
 use crate::runtime::local;
 use std::sync::Arc;
 
-/// The scheduler whose worker this thread is.
+/// Returns the scheduler whose worker this thread is.
 #[must_use]
 pub fn scheduler() -> Option<Handle> {
     local::with_any(|queue| {

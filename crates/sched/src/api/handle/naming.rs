@@ -42,7 +42,7 @@ impl Handle {
         self.shared.names.take(name)
     }
 
-    /// The process with this name, if any: of this scheduler, else of another that the
+    /// Returns the process with this name, if any: of this scheduler, else of another that the
     /// [`Remote`](crate::Remote) knows. Blocks for at most a moment, for the lock of a part of the
     /// table.
     #[must_use]
@@ -50,7 +50,7 @@ impl Handle {
         self.shared.whereis(name)
     }
 
-    /// All names with their processes, in the order of their texts. O(n).
+    /// Returns all names with their processes, in the order of their texts. O(n).
     #[must_use]
     pub fn names(&self) -> Vec<(Box<str>, Pid)> {
         self.shared.names.all()

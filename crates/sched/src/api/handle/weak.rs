@@ -32,7 +32,7 @@ pub struct WeakHandle {
 }
 
 impl WeakHandle {
-    /// The handle, unless the scheduler is gone.
+    /// Returns the handle, unless the scheduler is gone.
     #[must_use]
     pub fn upgrade(&self) -> Option<Handle> {
         self.shared.upgrade().map(|shared| Handle { shared })

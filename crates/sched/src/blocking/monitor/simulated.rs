@@ -29,7 +29,7 @@ impl<'a, C: Clock> Simulated<'a, C> {
         }
     }
 
-    /// Whether it has a move at this time.
+    /// Returns whether the monitor has a move at this time.
     pub(crate) fn can_move(&self) -> bool {
         if self.is_gone() {
             return false;
@@ -40,7 +40,7 @@ impl<'a, C: Clock> Simulated<'a, C> {
                 .is_some_and(|next| next <= self.monitor.clock.now())
     }
 
-    /// When it looks next, if not only after a wake-up.
+    /// Returns when the monitor looks next, if not only after a wake-up.
     pub(crate) fn next_look(&self) -> Option<Duration> {
         match self.phase {
             Phase::Naps(until) | Phase::Dozes(Some(until)) if !self.is_gone() => Some(until),
@@ -48,7 +48,7 @@ impl<'a, C: Clock> Simulated<'a, C> {
         }
     }
 
-    /// Whether its thread would have ended.
+    /// Returns whether the monitor's thread would have ended.
     fn is_gone(&self) -> bool {
         self.monitor.shared.shutdown.is_halted()
     }

@@ -15,7 +15,7 @@ enum Op {
     List,
 }
 
-/// In the array and beyond it, and at the ends of both.
+/// Returns a strategy for ids in the array and beyond it, and at the ends of both.
 fn id() -> impl Strategy<Value = u16> {
     prop_oneof![254_u16..259, 510_u16..514, 32_766_u16..32_770]
 }

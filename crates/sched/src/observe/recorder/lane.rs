@@ -85,7 +85,7 @@ impl Lane {
         self.ring.push(event.record(at));
     }
 
-    /// The next turn comes from there.
+    /// Sets where the next turn comes from.
     pub(super) fn set_pick(&self, pick: Pick) {
         self.pick.set(pick as u64);
     }
@@ -107,7 +107,8 @@ impl Lane {
             .unwrap_or(Pick::Local)
     }
 
-    /// Another step of the turn of this process, if its turn it is.
+    /// Counts another step of the turn of this process, and returns whether it is this process's
+    /// turn.
     #[inline(always)]
     pub(super) fn goes_on(&self, id: u64) -> bool {
         let goes_on = self.running.get() == id;
@@ -117,7 +118,7 @@ impl Lane {
         goes_on
     }
 
-    /// Whether it is the turn of this process.
+    /// Returns whether it is the turn of this process.
     pub(super) fn is_turn_of(&self, id: u64) -> bool {
         self.running.get() == id
     }
@@ -130,7 +131,7 @@ impl Lane {
         self.steps.set(steps);
     }
 
-    /// The turn is over.
+    /// Ends the turn.
     #[inline(always)]
     pub(super) fn end_turn(&self, id: u64, after: After) {
         self.running.set(0);
@@ -158,13 +159,13 @@ impl Lane {
         true
     }
 
-    /// Whether the end of a turn is not written.
+    /// Returns whether the end of a turn is not written.
     #[inline(always)]
     pub(super) fn owes_an_end(&self) -> bool {
         self.over.get() != 0
     }
 
-    /// The process that acts on this thread, or 0.
+    /// Returns the process that acts on this thread, or 0.
     #[inline(always)]
     pub(super) fn acts(&self) -> u64 {
         self.acts.get()
@@ -175,7 +176,7 @@ impl Lane {
         self.acts.set(0);
     }
 
-    /// The number of a text. O(1), without a lock where the thread has seen it lately.
+    /// Returns the number of a text. O(1), without a lock where the thread has seen it lately.
     #[inline(always)]
     pub(super) fn name(&self, text: &'static str, names: &Names) -> u32 {
         let address = text.as_ptr().addr();

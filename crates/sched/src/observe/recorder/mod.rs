@@ -80,7 +80,7 @@ impl Time {
         }
     }
 
-    /// In a simulation, a time above those of all events before.
+    /// Returns, in a simulation, a time above the times of all earlier events.
     #[cold]
     fn next(&self, now: Duration) -> u64 {
         // Ordering: Relaxed here and below: a single thread stands in for all.
@@ -89,7 +89,7 @@ impl Time {
         next
     }
 
-    /// The scale of all readings so far, and the time.
+    /// Returns the scale of all readings so far, and the time.
     fn scale(&self) -> (Scale, u64) {
         // Ordering: Relaxed: a single thread stands in for all.
         match self.last.load(Ordering::Relaxed) {
@@ -133,7 +133,7 @@ impl Flight {
         Some(lane.get_or_init(|| Lane::new(self.bytes_each)))
     }
 
-    /// A reading of the clock for the next event.
+    /// Returns a reading of the clock for the next event.
     #[inline(always)]
     fn now(&self, lane: &Lane) -> u64 {
         let now = match Decider::time() {
@@ -147,7 +147,7 @@ impl Flight {
         now
     }
 
-    /// The reading of the last event for the next.
+    /// Returns the reading of the last event, for the next event.
     #[inline(always)]
     fn still(&self, lane: &Lane) -> u64 {
         match Decider::time() {
@@ -161,7 +161,7 @@ impl Flight {
         self.with(worker, |lane| lane.push(event(lane), self.now(lane)));
     }
 
-    /// A step begins, perhaps with a turn.
+    /// Records that a step begins, perhaps with a turn.
     pub(super) fn step(
         &self,
         id: u64,
@@ -210,7 +210,7 @@ impl Flight {
         at
     }
 
-    /// A turn is over.
+    /// Records that a turn is over.
     pub(super) fn turn(
         &self,
         id: u64,
@@ -394,7 +394,7 @@ impl Flight {
         self.one(worker, |_| completed(id, token));
     }
 
-    /// The worker falls asleep, or wakes up.
+    /// Records that the worker falls asleep, or wakes up.
     pub(super) fn sleeps(&self, worker: usize, is_asleep: bool) {
         self.one(Some(worker), |lane| {
             lane.act_alone();
@@ -405,7 +405,7 @@ impl Flight {
         });
     }
 
-    /// The worker searches, or is none any longer.
+    /// Notes that the worker searches, or is none any longer.
     pub(super) fn leaves(&self, worker: usize) {
         if let Some(lane) = self.lane(worker) {
             self.act_alone(lane);
@@ -426,7 +426,7 @@ impl Flight {
         });
     }
 
-    /// The next turn of the worker comes from there.
+    /// Notes where the next turn of the worker comes from.
     pub(super) fn taking(&self, worker: usize, from: From) {
         if let Some(lane) = self.lane(worker) {
             lane.set_pick(match from {
@@ -445,7 +445,7 @@ impl Flight {
         });
     }
 
-    /// This thread is about to fire timers.
+    /// Notes that this thread is about to fire timers.
     pub(super) fn firing(&self, worker: Option<usize>, late: u64) {
         self.with(worker, |lane| {
             self.act_alone(lane);
@@ -453,7 +453,7 @@ impl Flight {
         });
     }
 
-    /// A mark of a user's.
+    /// Records a mark of a user's.
     fn mark(&self, worker: Option<usize>, text: &str, value: u64) {
         let name = self.names.of(text);
         self.one(worker, |lane| Event::Mark {
@@ -482,15 +482,15 @@ fn completed(process: u64, token: u64) -> Event {
     }
 }
 
-/// The low bits of a number, as records keep them.
+/// Returns the low bits of a number, as records keep them.
 #[expect(clippy::cast_possible_truncation, reason = "these bits are meant")]
 #[inline(always)]
 fn low(number: u64) -> u32 {
     number as u32 & KEY_MASK
 }
 
-/// The number of a message while it is in its node: the node's address. Nodes are at least 16 bytes
-/// apart.
+/// Returns the number of a message while it is in its node: the node's address. Nodes are at least
+/// 16 bytes apart.
 #[inline(always)]
 fn key(event: &Shown) -> u32 {
     let address = std::ptr::from_ref(event).addr() as u64;

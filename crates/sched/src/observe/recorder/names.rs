@@ -20,12 +20,12 @@ const LENGTH: usize = 200;
 /// The number of a command is its id and this, so a worker looks nothing up.
 const COMMANDS: u32 = 1 << 31;
 
-/// The number of a command.
+/// Returns the number of a command.
 pub(super) fn of_command(command: CommandId) -> u32 {
     COMMANDS | u32::from(command.get())
 }
 
-/// The command with this number, if the number belongs to a command.
+/// Returns the command with this number, if the number belongs to a command.
 pub(super) fn command(number: u32) -> Option<CommandId> {
     let id = u16::try_from(number ^ COMMANDS).ok()?;
     Some(CommandId::new(id))
@@ -42,7 +42,7 @@ struct Known {
 }
 
 impl Names {
-    /// The number of a text; 0 for an empty one. O(length), under a lock.
+    /// Returns the number of a text; 0 for an empty text. O(length), under a lock.
     pub(super) fn of(&self, text: &str) -> u32 {
         if text.is_empty() {
             return 0;
@@ -63,7 +63,7 @@ impl Names {
         number
     }
 
-    /// All texts: text number `n` is at `n - 1`.
+    /// Returns all texts: text number `n` is at `n - 1`.
     pub(super) fn all(&self) -> Vec<Arc<str>> {
         lock(&self.0).texts.clone()
     }

@@ -24,33 +24,34 @@ pub struct Recording {
 }
 
 impl Recording {
-    /// The host in the PIDs of the scheduler's processes.
+    /// Returns the host in the PIDs of the scheduler's processes.
     #[must_use]
     pub fn scheduler(&self) -> &str {
         &self.scheduler
     }
 
-    /// From when to when, since the scheduler's start. The begin is as it was asked for: the rings
-    /// may not go back as far. The end is the moment of the call, for all threads.
+    /// Returns from when to when the recording goes, since the scheduler's start. The begin is as
+    /// it was asked for: the rings may not go back as far. The end is the moment of the call, for
+    /// all threads.
     #[must_use]
     pub fn window(&self) -> Range<Duration> {
         Duration::from_nanos(self.window.start)..Duration::from_nanos(self.window.end)
     }
 
-    /// How many events are in it.
+    /// Returns the number of events in the recording.
     #[must_use]
     pub fn events(&self) -> usize {
         self.threads.iter().map(|(_, it)| it.records.len()).sum()
     }
 
-    /// The rings of the threads that have recorded anything, with names, in the format of the crate
-    /// `ganger-ring`; times are in nanoseconds.
+    /// Takes the rings of the threads that have recorded anything, with names, in the format of the
+    /// crate `ganger-ring`; times are in nanoseconds.
     #[doc(hidden)]
     pub fn take_threads(&mut self) -> Vec<(String, Snapshot<WORDS>)> {
         std::mem::take(&mut self.threads)
     }
 
-    /// The text of a number in an event.
+    /// Returns the text of a number in an event.
     #[doc(hidden)]
     #[must_use]
     pub fn name(&self, number: u32) -> Option<String> {
@@ -117,14 +118,14 @@ impl Flight {
 
 /// The flight recorder: see [`Builder::record`](crate::Builder::record).
 impl Handle {
-    /// Whether the scheduler records.
+    /// Returns whether the scheduler records.
     #[must_use]
     pub fn is_recording(&self) -> bool {
         self.shared.observation().flight().is_some()
     }
 
-    /// A copy of the events of the last `last`, as far as the memory goes back; `None` where the
-    /// scheduler was built without a [`Recorder`](crate::Recorder).
+    /// Returns a copy of the events of the last `last`, as far as the memory goes back; `None`
+    /// where the scheduler was built without a [`Recorder`](crate::Recorder).
     ///
     /// No worker waits for it. O(bytes of the recorder), in time and memory.
     #[must_use]
@@ -132,7 +133,7 @@ impl Handle {
         self.copy_recording(Some(last))
     }
 
-    /// As [`recording`](Self::recording), of the recorder's own length:
+    /// Returns a copy as [`recording`](Self::recording) does, of the recorder's own length:
     /// [`Recorder::at_least`](crate::Recorder::at_least).
     #[must_use]
     pub fn whole_recording(&self) -> Option<Recording> {
@@ -169,8 +170,8 @@ impl Handle {
         }
     }
 
-    /// As [`mark`](Self::mark), for an alarm about a process, or about none. An alarm about a
-    /// process of another scheduler shows as about none.
+    /// Records a mark as [`mark`](Self::mark) does, for an alarm about a process, or about none. An
+    /// alarm about a process of another scheduler shows as about none.
     pub fn mark_alarm(&self, text: &str, process: Option<Pid>, value: u64) {
         let observation = self.shared.observation();
         if let Some(flight) = observation.flight() {

@@ -115,7 +115,8 @@ fn act() -> impl Strategy<Value = Act> {
 /// The actions as a plain list: owner, tag and number of each, in the order of their arrival.
 type Model = Vec<(usize, u64, usize)>;
 
-/// The request for an act, already carried out by the model; the number is the next action's.
+/// Returns the request for an act, already carried out by the model; the number is the next
+/// action's.
 fn request(
     act: Act,
     world: &Arc<World>,
@@ -138,7 +139,7 @@ fn request(
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 
-    /// Some acts come while the process lives, some are in its mailbox at its close, and some come
+    /// Applies some acts while the process lives, some from its mailbox at its close, and some
     /// late.
     // pins: P12
     #[test]
@@ -207,7 +208,7 @@ proptest! {
         prop_assert_eq!(counters.read().panics, panics.count() as u64);
     }
 
-    /// `true` begins a watch, and `false` takes the oldest back.
+    /// Begins a watch for each `true`, and takes the oldest back for each `false`.
     // pins: P12
     #[test]
     fn calls_that_were_taken_back_do_not_pile_up(

@@ -17,8 +17,8 @@ impl<T> State<T> {
         self.marks.fetch_or(INTERVENED, Ordering::AcqRel) & ENDED == 0
     }
 
-    /// Whether the worker must look at the interventions. For a thread that has marked the process
-    /// as terminated or ended, and for the owner of the token.
+    /// Returns whether the worker must look at the interventions. For a thread that has marked the
+    /// process as terminated or ended, and for the owner of the token.
     #[cfg_attr(
         not(any(test, feature = "observe")),
         expect(clippy::bad_bit_mask, reason = "the mark has no bit then")
@@ -33,17 +33,17 @@ impl<T> State<T> {
         self.marks.fetch_and(!INTERVENED, Ordering::Relaxed);
     }
 
-    /// `Running -> Suspended`, by the worker, before the run token goes into the table.
+    /// Changes `Running -> Suspended`, by the worker, before the run token goes into the table.
     pub(crate) fn suspend(&self) {
         self.enter(SUSPENDED);
     }
 
-    /// `Suspended -> Ready`, by the thread that has taken the run token out of the table.
+    /// Changes `Suspended -> Ready`, by the thread that has taken the run token out of the table.
     pub(crate) fn release(&self) {
         self.enter(READY);
     }
 
-    /// Whether the process has been watched, or intervened in. After
+    /// Returns whether the process has been watched, or intervened in. After
     /// [`complete`](Self::complete): a thread missed here has seen the end.
     pub(crate) fn is_attended(&self) -> bool {
         self.marks() & (WATCHED | INTERVENED) != 0

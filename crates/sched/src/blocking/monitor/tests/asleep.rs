@@ -12,8 +12,8 @@ use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
 
-/// How long a step blocks the only worker until the monitor replaces it. All steps before it were
-/// short, it begins `phase` after a look, and a process waits.
+/// Returns how long a step blocks the only worker until the monitor replaces it. All steps before
+/// it were short, it begins `phase` after a look, and a process waits.
 fn noticed_after(phase: Duration) -> Duration {
     let scheduler = Scheduler::builder()
         .workers(1)
@@ -72,7 +72,7 @@ fn noticed_after(phase: Duration) -> Duration {
     now.get() - begun
 }
 
-/// However the step lies between two looks.
+/// Tries ten places of the step between two looks.
 // pins: G6
 #[test]
 fn a_step_that_blocks_is_noticed_within_the_time_that_is_promised() {

@@ -19,7 +19,7 @@ use std::time::Duration;
 
 const MILLI: Duration = Duration::from_millis(1);
 
-/// Just before the limit, by looks a millisecond apart.
+/// Returns the number of looks, a millisecond apart, up to just before the limit.
 fn almost() -> u32 {
     let limit = Config::default().long_step.as_millis();
     u32::try_from(limit).unwrap() - 1
@@ -82,7 +82,7 @@ impl Bench {
     }
 }
 
-/// A step announces a block. Its worker is replaced, and the step blocks for long.
+/// Announces a block in a step, whose worker is replaced, and blocks for long.
 fn blocked(bench: &Bench, monitor: &mut Monitor<'_, Hands<'_>>) {
     let _announced = bench.worker_slots().announce(0);
     assert!(bench.shared.replace_worker(0, None));
@@ -120,7 +120,7 @@ fn a_step_that_computes_after_it_has_said_that_it_blocks_is_reported_once() {
     assert_eq!(pids, [7, 8]);
 }
 
-/// Its subscriber may take its time, and the scheduler may have run for days.
+/// Allows for a subscriber that takes its time, in a scheduler that may have run for days.
 // pins: G6
 #[test]
 fn a_thread_that_is_kept_before_its_first_turn_is_watched_from_the_first_look() {
@@ -182,7 +182,7 @@ fn a_step_that_has_been_reported_as_blocked_is_not_reported_again() {
     assert_eq!(kinds(), [LongStepKind::Blocked]);
 }
 
-/// The monitor decides to replace a worker in a turn, and does so in the next turn, which then
+/// Lets the monitor decide to replace a worker in a turn, and do so in the next turn, which then
 /// computes for long itself.
 // pins: G6
 #[test]
@@ -213,7 +213,7 @@ fn what_was_open_is_over_with_the_turn_that_its_worker_sees() {
     assert!(reported.iter().all(|step| step.is_over), "{reported:?}");
 }
 
-/// The time in which a worker looks for work does not count as a turn's.
+/// Checks that the time in which a worker looks for work does not count as a turn's.
 // pins: G6
 #[test]
 fn a_turn_begins_after_its_worker_has_looked() {
