@@ -154,12 +154,12 @@ impl Tally {
 }
 
 impl Account {
-    /// Notes that `init` has returned `Ok`.
+    /// Notes a successful `init`.
     pub(super) fn open(&mut self) {
         self.opened += 1;
     }
 
-    /// Notes that `close` has been called.
+    /// Notes a call of `close`.
     pub(super) fn close(&mut self) -> Result<(), Violation> {
         self.closed += 1;
         if self.shown.is_some() {
@@ -198,7 +198,7 @@ impl Account {
         Ok(())
     }
 
-    /// Notes that a step is about to see these events.
+    /// Notes the events of a step, before the step sees them.
     pub(super) fn show(&mut self, shown: Vec<Entry>) -> Result<(), Violation> {
         if self.shown.is_some() {
             return violation("G1", "a process is stepped while it is stepped");
@@ -257,7 +257,7 @@ impl Account {
         }
     }
 
-    /// Notes that the step is over, and has left these events.
+    /// Notes the events left by the step, after the step.
     pub(super) fn settle(&mut self, left: Vec<Entry>) -> Result<(), Violation> {
         let Some(shown) = self.shown.take() else {
             return violation("P4", "a step is over that has seen nothing");
@@ -306,7 +306,7 @@ impl Account {
         }
     }
 
-    /// Notes that another process is in its place.
+    /// Notes another process in the place of this process.
     pub(super) fn upgrade(&mut self) {
         self.tally.upgrades += 1;
         self.outstanding.clear();

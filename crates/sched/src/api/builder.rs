@@ -279,7 +279,8 @@ impl Builder {
         self.with(|config| config.max_spares = threads)
     }
 
-    /// Sets for how long such a thread waits to be needed again before it ends. Default: 10 s.
+    /// Sets for how long a thread besides the workers waits to be needed again before it ends.
+    /// Default: 10 s.
     pub fn keep_spares(self, time: Duration) -> Self {
         self.with(|config| config.keep_spares = time)
     }

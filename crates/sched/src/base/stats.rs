@@ -268,7 +268,7 @@ pub struct Stats {
 }
 
 impl Stats {
-    /// Returns the number of ended processes, in whatever way.
+    /// Returns the number of ended processes, ended in any way.
     #[must_use]
     pub fn ended(&self) -> u64 {
         self.total.ended()
@@ -276,7 +276,7 @@ impl Stats {
 }
 
 impl WorkerStats {
-    /// Processes ended by this thread, in whatever way.
+    /// Returns the number of processes ended by this thread, in any way.
     #[must_use]
     pub fn ended(&self) -> u64 {
         self.done

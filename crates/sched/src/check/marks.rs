@@ -49,18 +49,18 @@ pub(super) struct Worst {
 }
 
 impl Marks {
-    /// Notes that the process is about to be queued.
+    /// Notes the process before it is queued.
     pub(super) fn queue(&self, note: &Arc<Note>) {
         self.enter(FREE, QUEUED);
         self.note(note);
     }
 
-    /// Notes that the process is about to be queued, or to be moved from one queue to another.
+    /// Notes the process before it is queued, or moved from one queue to another.
     pub(super) fn note(&self, note: &Arc<Note>) {
         *lock(&self.note) = Some(Arc::clone(note));
     }
 
-    /// Notes that the worker takes the process from a queue.
+    /// Notes a pick: the worker takes the process from a queue.
     pub(super) fn pick(&self, worker: usize, checker: &Checker) {
         let slot = &checker.slots[worker];
         // Ordering: Relaxed: this thread writes it.
@@ -99,7 +99,7 @@ impl Marks {
         }
     }
 
-    /// Notes that the process's turn begins.
+    /// Notes the begin of the process's turn.
     pub(super) fn begin(&self) {
         self.enter(QUEUED, RUNNING);
     }

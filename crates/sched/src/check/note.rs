@@ -34,7 +34,7 @@ impl Note {
         }
     }
 
-    /// Notes that the push is over.
+    /// Notes the end of the push.
     pub(super) fn settle(&self, checker: &Checker) {
         for (noted, slot) in self.picks.iter().zip(&checker.slots) {
             // Ordering: Relaxed: counts of others, and `is_over` hands the stored values over.

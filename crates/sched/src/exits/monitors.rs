@@ -153,8 +153,8 @@ impl ProcessCell {
         }
     }
 
-    /// Returns the key of its monitors with the tag. Another process may have its PID by now, but
-    /// not its address.
+    /// Returns the key of the process's monitors with the tag. Another process may have its PID by
+    /// now, but not its address.
     fn monitor_key(&self, tag: Tag) -> ExitKey {
         ExitKey::new(self.key(), tag)
     }

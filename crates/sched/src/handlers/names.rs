@@ -75,7 +75,7 @@ impl Names {
         }
     }
 
-    /// Returns the process with this name. It may be ending.
+    /// Returns the process with this name. The process may be ending.
     pub(crate) fn holder(&self, name: &str) -> Option<Pid> {
         self.holders.get(name).map(|holder| *holder)
     }

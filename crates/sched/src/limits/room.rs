@@ -212,8 +212,8 @@ impl Room {
         self.0.fetch_or(CLOSED, Ordering::Relaxed) & HAS_WAITERS != 0
     }
 
-    /// Returns whether the process has ended. A waiter woken by the end sees it under the lock of
-    /// the waiters.
+    /// Returns whether the process has ended. A waiter woken by the end sees `true` under the lock
+    /// of the waiters.
     pub(crate) fn is_closed(&self) -> bool {
         // Ordering: Relaxed: the lock orders it after `close`.
         self.0.load(Ordering::Relaxed) & CLOSED != 0

@@ -89,7 +89,7 @@ impl Pool {
             .is_ok()
     }
 
-    /// Delivers the moment, which has come.
+    /// Delivers the moment when it has come.
     fn deliver(&self) {
         for seat in 0..SEATS {
             self.timer_waiter.dues.set(seat, NEVER);
@@ -304,7 +304,7 @@ fn an_arm_in_a_step_against_a_monitor_that_dozes() {
     });
 }
 
-/// Workers that are woken for a process wake no other for the moment. The step lasts until the
+/// Checks that workers woken for a process wake no other for the moment. The step lasts until the
 /// moment has been delivered.
 fn left_to_the_monitor(workers: usize, preemptions: usize) {
     model::check(preemptions, move || {

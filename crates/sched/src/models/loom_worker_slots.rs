@@ -91,7 +91,7 @@ impl World {
         self.replace(index, |slot, _| self.come(slot))
     }
 
-    /// Notes that a spare becomes active.
+    /// Notes a spare when it becomes active.
     fn come(&self, index: usize) {
         let place = self.worker_slots.place(index);
         self.notes().came.push(place);

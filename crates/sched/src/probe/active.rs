@@ -1,11 +1,11 @@
-//! The only place that selects the compiled probes.
+//! The selection of the compiled probes, in this place alone.
 
 use cfg::{Observation, Observers, Watcher};
 
 /// The probe of each scheduler, of no size where no feature asks for one.
 pub(crate) type Active = (Observers, (Observation, Watcher));
 
-/// The part of it that carries causes from step to step.
+/// The probe's part for the causes from step to step.
 pub(crate) type Carrier = Observation;
 
 /// The cause of a step.

@@ -88,7 +88,7 @@ pub(crate) trait Carry: Probe {
         Self::Step::default()
     }
 
-    /// Tells that the step has failed.
+    /// Reports a failed step.
     #[inline(always)]
     fn fail(_step: &Self::Step, _reason: &ExitReason) {}
 

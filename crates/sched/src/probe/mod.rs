@@ -83,10 +83,10 @@ use ganger_proc_api::{CommandId, Event, EventQueue, ExitReason, Pid, Symbol, Tag
 use std::any::Any;
 use std::sync::Arc;
 
-/// A scheduler, for a probe that looks at the whole of it. `runtime` alone implements it.
+/// A scheduler, for a probe of the whole scheduler. `runtime` alone implements it.
 pub(crate) trait Scheduler: Any {}
 
-/// The queue into which a process is pushed.
+/// The queue for a push of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Push {
     /// The deque of this worker, by the worker itself.
@@ -178,29 +178,29 @@ pub(crate) trait Probe: Sized {
 
     // Queues and sleepers.
 
-    /// Tells that a worker is about to look for a process, or to queue the process just run. Until
+    /// Reports a worker about to look for a process, or to queue the process just run. Until
     /// [`settled`](Self::settled) the worker may owe a sleeper a wake-up.
     #[inline(always)]
     fn looking(&self, _worker: usize) {}
 
-    /// Tells that a worker has woken the owed sleepers.
+    /// Reports a worker when it has woken the owed sleepers.
     #[inline(always)]
     fn settled(&self, _worker: usize) {}
 
-    /// Tells that a worker has announced its sleep and looked again, and is about to block. It is
-    /// settled.
+    /// Reports a worker about to block, after it has announced its sleep and looked again. The
+    /// worker is settled.
     #[inline(always)]
     fn falling_asleep(&self, _worker: usize, _scheduler: &dyn Scheduler) {}
 
-    /// Tells that a thread is about to push a process and to look for a sleeper to wake; `worker`
-    /// returns the thread's worker. The guard is dropped after the look.
+    /// Reports a thread about to push a process and to look for a sleeper to wake; `worker` returns
+    /// the thread's worker. The guard is dropped after the look.
     #[inline(always)]
     fn waking(&self, _worker: impl Fn() -> Option<usize> + Copy) -> Self::Guard<'_> {
         Self::Guard::default()
     }
 
-    /// Tells that a thread is about to push a process behind as many others as `before` returns.
-    /// The guard is dropped after the push. Another worker may have taken the process by then.
+    /// Reports a thread about to push a process behind as many others as `before` returns. The
+    /// guard is dropped after the push. Another worker may have taken the process by then.
     #[inline(always)]
     fn pushing(
         &self,
@@ -211,7 +211,7 @@ pub(crate) trait Probe: Sized {
         Self::Guard::default()
     }
 
-    /// Tells that a worker has taken a process from a queue to run it.
+    /// Reports a worker when it has taken a process from a queue to run it.
     #[inline(always)]
     fn picked(&self, _worker: usize, _process: &Self::Process) {}
 
@@ -221,7 +221,8 @@ pub(crate) trait Probe: Sized {
         Self::Observed::default()
     }
 
-    /// Tells that a thief has taken `count` processes of the victim, which it has observed before.
+    /// Reports a thief when it has taken `count` processes of the victim, with its earlier
+    /// observation.
     #[inline(always)]
     fn stole(
         &self,
@@ -232,64 +233,65 @@ pub(crate) trait Probe: Sized {
     ) {
     }
 
-    /// Tells that the monitor is about to look at the workers, or to sleep.
+    /// Reports the monitor before a look at the workers, or before its sleep.
     #[inline(always)]
     fn watching(&self) {}
 
-    /// Tells that the monitor has looked at the workers.
+    /// Reports the monitor after a look at the workers.
     #[inline(always)]
     fn watched(&self) {}
 
-    /// Tells that the monitor is about to block until something waits.
+    /// Reports the monitor before it blocks until a process waits.
     #[inline(always)]
     fn dozing(&self) {}
 
-    /// Tells that a worker has begun to look for a process, or has found none at its first look.
+    /// Reports a worker when it has begun to look for a process, or has found none at its first
+    /// look.
     #[inline(always)]
     fn searching(&self, _worker: usize) {}
 
-    /// Tells that a worker has found a process after [`searching`](Self::searching).
+    /// Reports a worker when it has found a process after [`searching`](Self::searching).
     #[inline(always)]
     fn found(&self, _worker: usize) {}
 
-    /// Tells that a worker is about to block.
+    /// Reports a worker before it blocks.
     #[inline(always)]
     fn sleeping(&self, _worker: usize) {}
 
-    /// Tells that a worker has been asleep.
+    /// Reports a worker after its sleep.
     #[inline(always)]
     fn awake(&self, _worker: usize) {}
 
-    /// Tells that a thread ceases to be this worker, for good or for the moment.
+    /// Reports a thread when it ceases to be this worker, for good or for the moment.
     #[inline(always)]
     fn retiring(&self, _worker: usize) {}
 
-    /// Tells that a worker has taken a process from elsewhere than its own deque, to run it.
+    /// Reports a worker when it has taken a process from elsewhere than its own deque, to run it.
     #[inline(always)]
     fn taking(&self, _worker: usize, _from: From) {}
 
-    /// Tells that a thread has had a spare take the place of the worker.
+    /// Reports a thread when it has had a spare take the place of the worker.
     #[inline(always)]
     fn replaced(&self, _worker: usize) {}
 
-    /// Tells that a thread is about to fire the timers of a shard; `late` returns the lateness of
-    /// the earliest in nanoseconds.
+    /// Reports a thread about to fire the timers of a shard; `late` returns the lateness of the
+    /// earliest in nanoseconds.
     #[inline(always)]
     fn firing(&self, _worker: impl Fn() -> Option<usize> + Copy, _late: impl Fn() -> u64 + Copy) {}
 
     // The life of a process.
 
-    /// Tells that `init` has returned `Ok`, to a submitter or to a worker that upgrades.
+    /// Reports an `init` that has returned `Ok`, for a submitter or for an upgrading worker.
     #[inline(always)]
     fn initialised(&self, _pid: Pid) {}
 
-    /// Tells that a submitter does not start the process after all. It may not have been
-    /// initialised.
+    /// Reports a process when its submitter does not start it after all. The process may not have
+    /// been initialised.
     #[inline(always)]
     fn withdrawn(&self, _pid: Pid) {}
 
-    /// Tells that a submitter is about to let other threads know of the process, which has this id.
-    /// `parent` calls its argument with the parent, if it lives.
+    /// Reports a new process with this id, before any other thread knows of the process. `parent`
+    /// calls its argument with the parent, if it lives.
     #[inline(always)]
     fn born(
         &self,
@@ -299,7 +301,7 @@ pub(crate) trait Probe: Sized {
     ) {
     }
 
-    /// Tells that a process, or its parent, sets the label for its account.
+    /// Reports the label for a process's account, set by the process or its parent.
     #[inline(always)]
     fn labelled(&self, _process: &Self::Process, _label: &str) {}
 
@@ -309,12 +311,12 @@ pub(crate) trait Probe: Sized {
         None
     }
 
-    /// Tells that the owner of the run token is about to queue a new process, or a waiting process
-    /// woken without an event.
+    /// Reports a new process, or a waiting process woken without an event, before the owner of the
+    /// run token queues the process.
     #[inline(always)]
     fn readied(&self, _process: &Self::Process) {}
 
-    /// Tells that a submitter is about to queue a process with this id, and the id of its parent or
+    /// Reports a process with this id before its submitter queues it, with the id of its parent or
     /// 0.
     #[inline(always)]
     fn spawned(
@@ -326,19 +328,19 @@ pub(crate) trait Probe: Sized {
     ) {
     }
 
-    /// Tells that the owner of the run token is about to queue a process that was waiting, or was
-    /// about to wait.
+    /// Reports a process that was waiting, or was about to wait, before the owner of the run token
+    /// queues the process.
     #[inline(always)]
     fn woken(&self, _id: u64, _process: &Self::Process, _wakes: Wakes) {}
 
-    /// Tells that the owner of the run token begins a turn.
+    /// Reports the begin of a turn, by the owner of the run token.
     #[inline(always)]
     fn turn_begins(&self, _process: &Self::Process) {}
 
-    /// Tells that the owner of the run token is about to run a step with this many new events,
-    /// among the items out of the mailbox. The closures return the number of new system events
-    /// before these, these events one by one, the number of left events, the worker, and the
-    /// process's type.
+    /// Reports a step, before the owner of the run token runs it, with this many new events, among
+    /// the items out of the mailbox. The closures return the number of new system events before
+    /// these, these events one by one, the number of left events, the worker, and the process's
+    /// type.
     #[inline(always)]
     fn step_begins(
         &self,
@@ -355,13 +357,13 @@ pub(crate) trait Probe: Sized {
     ) {
     }
 
-    /// Tells that the turn is over except for the fate of the process.
+    /// Reports the end of a turn, before the fate of the process is settled.
     #[inline(always)]
     fn turn_ends(&self, _process: &Self::Process) {}
 
-    /// Tells of the end of a turn as [`turn_ends`](Self::turn_ends) does, with the likely fate of
+    /// Reports the end of a turn as [`turn_ends`](Self::turn_ends) does, with the likely fate of
     /// the process, and the items out of the mailbox that still wait, where the process has not
-    /// ended. The closures are those of [`step_begins`](Self::step_begins).
+    /// ended. The closures are as for [`step_begins`](Self::step_begins).
     #[inline(always)]
     fn turn_over(
         &self,
@@ -374,7 +376,7 @@ pub(crate) trait Probe: Sized {
     ) {
     }
 
-    /// Tells that a step is about to be shown these events. The closure returns the process's type.
+    /// Reports the events of a step, before the step. The closure returns the process's type.
     #[inline(always)]
     fn shown(
         &self,
@@ -385,56 +387,58 @@ pub(crate) trait Probe: Sized {
     ) {
     }
 
-    /// Tells that a step is over and has left these events.
+    /// Reports the events left by a step, after the step.
     #[inline(always)]
     fn stepped(&self, _pid: Pid, _left: &impl EventQueue) {}
 
-    /// Tells that a message that could have been taken back is the next in a step, or is dropped.
+    /// Reports a message that could have been taken back, when it is the next in a step, or is
+    /// dropped.
     #[inline(always)]
     fn arrived_next(&self, _pid: Pid, _event: &Event) {}
 
-    /// Tells that a signal has been asked. The process is shown this notice in its place.
+    /// Reports a signal after it has been asked. The process is shown this notice in its place.
     #[inline(always)]
     fn signalled(&self, _pid: Pid, _notice: Option<&Event>) {}
 
-    /// Tells that a request for an upgrade has been taken from the mailbox.
+    /// Reports a request for an upgrade, taken from the mailbox.
     #[inline(always)]
     fn upgrading(&self, _pid: Pid) {}
 
-    /// Tells that another process has taken this process's place.
+    /// Reports the process when another process has taken its place.
     #[inline(always)]
     fn upgraded(&self, _pid: Pid) {}
 
-    /// Tells that `close` is about to be called.
+    /// Reports the process before its `close` is called.
     #[inline(always)]
     fn closing(&self, _pid: Pid) {}
 
-    /// Items that no step will see, before they are dropped with the process.
+    /// Reports items never to be seen by a step, before they are dropped with the process.
     #[inline(always)]
     fn dropping<'a>(&self, _pid: Pid, _items: impl Iterator<Item = Arrival<'a>> + Clone) {}
 
-    /// Tells that the process is closed and dropped, and that its PID is about to be free.
+    /// Reports the process when it is closed and dropped, and its PID is about to be free.
     #[inline(always)]
     fn ended(&self, _pid: Pid, _method: Symbol, _reason: &ExitReason) {}
 
-    /// Tells that all is over; `is_told` says whether the handle knows the exit reason, or is gone.
+    /// Reports the process when all is over; `is_told` says whether the handle knows the exit
+    /// reason, or is gone.
     #[inline(always)]
     fn told(&self, _pid: Pid, _is_told: impl Fn() -> bool + Copy) {}
 
     // Messages and commands.
 
-    /// Tells that a sender is about to put these items into a mailbox.
+    /// Reports the items of a sender, before it puts them into a mailbox.
     #[inline(always)]
     fn sending<'a>(&self, _items: impl Iterator<Item = Arrival<'a>> + Clone) -> Self::Sent {
         Self::Sent::default()
     }
 
-    /// Tells that the mailbox has accepted a sender's items.
+    /// Reports a sender whose items the mailbox has accepted.
     #[inline(always)]
     fn accepted(&self, _pid: Pid, _sent: Self::Sent) {}
 
-    /// Tells that a sender is about to put these items into the mailbox of a process that does not
-    /// wait, and may have ended.
+    /// Reports the items of a sender, before it puts them into the mailbox of a process that does
+    /// not wait, and may have ended.
     #[inline(always)]
     fn putting<'a>(
         &self,
@@ -444,12 +448,12 @@ pub(crate) trait Probe: Sized {
     ) {
     }
 
-    /// Tells that a sender has put this many items into the mailbox of a process that does not
+    /// Reports a sender when it has put this many items into the mailbox of a process that does not
     /// wait.
     #[inline(always)]
     fn put_behind(&self, _process: &Self::Process, _items: usize) {}
 
-    /// Tells that a sender with the run token is about to put this many items to the front for the
+    /// Reports a sender with the run token, before it puts this many items to the front for the
     /// next step.
     #[inline(always)]
     fn put_first<'a>(
@@ -461,28 +465,27 @@ pub(crate) trait Probe: Sized {
     ) {
     }
 
-    /// Tells that the owner of the run token has taken this many items out of the mailbox.
+    /// Reports this many items, taken out of the mailbox by the owner of the run token.
     #[inline(always)]
     fn received(&self, _process: &Self::Process, _items: usize) {}
 
-    /// Tells that a worker is about to hand the command of a yield to its handler.
+    /// Reports the command of a yield, before the worker hands it to its handler.
     #[inline(always)]
     fn yielded(&self, _pid: Pid, _command: CommandId, _tag: Tag, _token: u64) {}
 
-    /// Tells that a worker's process takes back its yields with this tag.
+    /// Reports a process of the worker when it takes back its yields with this tag.
     #[inline(always)]
     fn revoked(&self, _pid: Pid, _tag: Tag) {}
 
-    /// Tells that a completer is used or dropped, or that its handler has failed without a
-    /// completion.
+    /// Reports a completer when it is used or dropped, or when its handler has failed without it.
     #[inline(always)]
     fn answered(&self) {}
 
-    /// Tells that the answer is put behind the arrived items, without the mailbox.
+    /// Reports an answer put behind the arrived items, without the mailbox.
     #[inline(always)]
     fn answered_inline(&self, _pid: Pid, _tag: Tag, _token: u64) {}
 
-    /// Tells that the answer comes after the end of its process.
+    /// Reports an answer that comes after the end of its process.
     #[inline(always)]
     fn answer_refused(&self) {}
 
@@ -493,8 +496,8 @@ pub(crate) trait Probe: Sized {
     #[inline(always)]
     fn interleave(&self, _scheduler: &dyn Scheduler) {}
 
-    /// Tells that a call of a process's context, of a scheduler's handle, or of an address has
-    /// acted, and is about to return. In a step, or in `init`, this is such a place too.
+    /// Reports a call of a process's context, of a scheduler's handle, or of an address, when it
+    /// has acted and is about to return. In a step, or in `init`, this is such a place too.
     #[inline(always)]
     fn called(&self, _scheduler: &dyn Scheduler, _call: &'static str) {}
 }

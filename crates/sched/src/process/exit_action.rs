@@ -116,7 +116,8 @@ pub trait ExitAction: Send + 'static {
     }
 
     /// Returns whether an action for a process of another node comes behind all messages of the
-    /// process to this node: see [`Remote`](crate::Remote). Otherwise it may overtake these.
+    /// process to this node: see [`Remote`](crate::Remote). Otherwise the action may overtake the
+    /// messages.
     fn is_in_order(&self) -> bool {
         false
     }

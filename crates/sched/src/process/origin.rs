@@ -270,8 +270,8 @@ impl Node {
         lock(&self.values).clone()
     }
 
-    /// Values set after the end of the process go with its cell. Their panics must not reach the
-    /// next process in the cell.
+    /// Drops values set after the end of the process, with its cell. Their panics must not reach
+    /// the next process in the cell.
     #[cold]
     fn discard(node: Box<Self>) {
         let _panic = contain(|| drop(node));

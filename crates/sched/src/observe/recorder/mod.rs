@@ -161,7 +161,7 @@ impl Flight {
         self.with(worker, |lane| lane.push(event(lane), self.now(lane)));
     }
 
-    /// Records that a step begins, perhaps with a turn.
+    /// Records the begin of a step, perhaps with a turn.
     pub(super) fn step(
         &self,
         id: u64,
@@ -210,7 +210,7 @@ impl Flight {
         at
     }
 
-    /// Records that a turn is over.
+    /// Records the end of a turn.
     pub(super) fn turn(
         &self,
         id: u64,
@@ -394,7 +394,7 @@ impl Flight {
         self.one(worker, |_| completed(id, token));
     }
 
-    /// Records that the worker falls asleep, or wakes up.
+    /// Records a worker when it falls asleep, or wakes up.
     pub(super) fn sleeps(&self, worker: usize, is_asleep: bool) {
         self.one(Some(worker), |lane| {
             lane.act_alone();
@@ -405,7 +405,7 @@ impl Flight {
         });
     }
 
-    /// Notes that the worker searches, or is none any longer.
+    /// Notes a worker when it searches, or is none any longer.
     pub(super) fn leaves(&self, worker: usize) {
         if let Some(lane) = self.lane(worker) {
             self.act_alone(lane);
@@ -445,7 +445,7 @@ impl Flight {
         });
     }
 
-    /// Notes that this thread is about to fire timers.
+    /// Notes this thread before it fires timers.
     pub(super) fn firing(&self, worker: Option<usize>, late: u64) {
         self.with(worker, |lane| {
             self.act_alone(lane);
