@@ -47,7 +47,7 @@ pub mod internal {
     pub use crate::runtime::here::{choose, may_block};
     pub use crate::runtime::lent_context::{LentWaker, is_process_waker, process_of};
 
-    /// What carries between the schedulers of a simulation.
+    /// The carrier between the schedulers of a simulation.
     pub mod carrier {
         pub use crate::api::carrier::{Arrival, Carrier, Change};
     }

@@ -4,8 +4,9 @@
 //! comes twice, a process closed never or twice: a test notices the faults it looks for, and hardly
 //! looks for these.
 //!
-//! **Rejected.** Marks in the messages themselves, which users would see. Wrappers around users'
-//! processes: they would move the processes in memory, and miss the events never shown to a step.
+//! **Rejected.** Marks in the messages themselves: users would see the marks. Wrappers around
+//! users' processes: they would move the processes in memory, and miss the events never shown to a
+//! step.
 //!
 //! **Protocol.** The accounts are a probe: each place of the scheduler at which an event goes in or
 //! comes out is a point. Each live process has an account of its events, in order, sent and shown
@@ -20,7 +21,8 @@
 //! | P12 | each process ends once, and its handle knows |
 //! | R2 | what was accepted has been taken by a step, or is dropped with its process, and counted |
 //!
-//! A simulation has one thread. Once another thread has sent an event, no account is kept any more.
+//! A simulation has a single thread. Once another thread has sent an event, no account is kept any
+//! more.
 
 mod account;
 

@@ -111,7 +111,7 @@ impl Builder {
     /// Sets the most new events shown to one step. From 1 to 2^24. Default: 256.
     ///
     /// A process with three times as many events left, or more, when a worker picks it may have up
-    /// to 64 turns in a row. It begins none of them after 100 us.
+    /// to 64 turns in a row. The process begins no such turn after 100 us.
     pub fn event_batch(self, events: usize) -> Self {
         self.with(|config| config.event_batch = events)
     }

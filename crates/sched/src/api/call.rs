@@ -11,7 +11,7 @@
 //! the reply and the [`Answer`]. A dropped reply, for instance in the mailbox of a process that
 //! ends, is an answer as well.
 //!
-//! A program that watches for deadlocks learns which process waits for which answer
+//! A program in search of deadlocks learns the process and the answer of each wait
 //! (`ganger_wait::watch`). Without a watch this costs a load.
 
 use crate::api::handle::WeakHandle;
@@ -47,7 +47,7 @@ const CANNOT_WAIT: &str = "a blocking wait for an answer would block the worker 
                            called process; in a step use `out.ask(call, tag)`, in a task \
                            `.await`";
 
-/// The error for a process that asks itself. For crates that pass questions on.
+/// The error for a process asked by itself, for crates that pass questions on.
 #[doc(hidden)]
 pub const CALLS_ITSELF: &str = "a process can't call itself";
 
@@ -58,9 +58,9 @@ pub const CALLS_ITSELF: &str = "a process can't call itself";
 #[error("can't ask {pid}: {kind}")]
 #[non_exhaustive]
 pub struct CallRefused {
-    /// The process that refuses the question.
+    /// The refusing process.
     pub pid: Pid,
-    /// Why it refuses the question.
+    /// Why the process refuses the question.
     pub kind: SendErrorKind,
 }
 
@@ -101,8 +101,8 @@ pub struct Call<T> {
 }
 
 impl<M: Send + 'static> Address<M> {
-    /// Creates a question to the process: `message` makes its message of the [`Reply`]. Mostly it
-    /// is a variant of an enum.
+    /// Creates a question to the process: `message` makes its message of the [`Reply`]. Mostly the
+    /// message is a variant of an enum.
     ///
     /// ```
     /// use ganger_proc_api::{Actor, BoxError, Context, Reply, StepOutput, StepResult};
@@ -203,7 +203,7 @@ impl<T: Send + 'static> Call<T> {
 
     /// Makes a question without a message to a process: `pass` takes the [`Reply`] where the call
     /// is asked, on the waiting thread, or on the worker of the step. `pass` should be short. For
-    /// crates that build on the scheduler.
+    /// crates above the scheduler.
     ///
     /// ```
     /// use ganger_proc_api::{BoxError, Reply};
@@ -232,7 +232,7 @@ impl<T: Send + 'static> Call<T> {
 
     /// Creates a question as [`by`](Self::by) does, answered by the scheduler that `scheduler`
     /// finds in `value`: a wait for the answer is refused while the scheduler has not been started.
-    /// A step that asks does not check.
+    /// A step does not check when it asks.
     #[doc(hidden)]
     pub fn by_inside<V, F>(value: V, scheduler: fn(&V) -> Option<&WeakHandle>, pass: F) -> Self
     where
@@ -296,7 +296,7 @@ impl<T: Send + 'static> Call<T> {
     /// Asks, and blocks until the answer is here: see [`Answer::wait`].
     ///
     /// # Errors
-    /// As there.
+    /// The errors of [`Answer::wait`].
     #[cfg_attr(feature = "sim", track_caller)]
     pub fn wait(self) -> Result<T, CommandError> {
         self.begin().wait()

@@ -1,5 +1,5 @@
-//! What carries between the schedulers of a simulation of several machines. The crates of carriers
-//! have the trait from here, so that they need no simulation.
+//! The carrier between the schedulers of a simulation of several machines. The crates of carriers
+//! have the trait from here, so they need no simulation.
 
 use std::fmt;
 use std::time::Duration;
@@ -7,8 +7,8 @@ use std::time::Duration;
 /// Carries between the machines of a simulation (`ganger_sim::World`): frames of a cluster, for
 /// instance.
 ///
-/// It holds what is under way. The simulation sets its time, and carries out what is due, each as a
-/// move of its own.
+/// The carrier holds the arrivals under way. The simulation sets its time, and carries out each due
+/// arrival as a move of its own.
 pub trait Carrier {
     /// Sets the time of the simulation, which never goes back.
     fn set_now(&self, now: Duration);
@@ -23,11 +23,11 @@ pub trait Carrier {
     fn changed(&self, change: Change<'_>);
 }
 
-/// Something that arrives at a machine.
+/// An arrival at a machine.
 pub struct Arrival {
     /// The name of the machine. Nothing happens where it has crashed.
     pub to: Box<str>,
-    /// What happens there, in a move of its own.
+    /// The act at the machine, in a move of its own.
     pub act: Box<dyn FnOnce()>,
 }
 

@@ -56,7 +56,7 @@ impl Handle {
         &self.shared.commands
     }
 
-    /// Returns the timers of the scheduler. They cost nothing until the first is set.
+    /// Returns the timers of the scheduler. Timers cost nothing until the first is set.
     #[must_use]
     pub fn timers(&self) -> &Timers {
         &self.shared.timing.timers
@@ -221,7 +221,7 @@ impl Handle {
     }
 
     /// Returns the address of the live process with this PID, for sends without further look-ups. A
-    /// process of another scheduler has one if there is a [remote](crate::Builder::remote), whether
+    /// process of another scheduler has an address with a [remote](crate::Builder::remote), whether
     /// it lives or not.
     ///
     /// ```

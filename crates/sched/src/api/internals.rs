@@ -14,12 +14,12 @@ use std::sync::Arc;
 
 type Enter = dyn Fn(&mut dyn FnMut()) + Send + Sync;
 
-/// An extension of a scheduler: what the moves of its workers are inside of in a simulation of
-/// several machines. On threads a driver does the like.
+/// An extension of a scheduler, in a simulation of several machines: a call around each move of its
+/// workers. On threads a driver does the like.
 pub struct Around(Box<Enter>);
 
 impl Around {
-    /// Keeps `around`, which calls the function that it gets once.
+    /// Keeps `around`, to call its argument once.
     pub fn new(around: impl Fn(&mut dyn FnMut()) + Send + Sync + 'static) -> Self {
         Self(Box::new(around))
     }

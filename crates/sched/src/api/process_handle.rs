@@ -63,8 +63,8 @@ impl<M> Address<M> {
         self.task.takes_nothing()
     }
 
-    /// Returns whether both lead to the same process. Two processes with the same PID, after each
-    /// other, are not the same.
+    /// Returns whether both addresses lead to the same process. Two processes with the same PID,
+    /// after each other, are not the same.
     #[must_use]
     pub fn is_same<N>(&self, other: &Address<N>) -> bool {
         let stand_in = || self.task.is_stand_in() && other.task.is_stand_in();
@@ -91,11 +91,11 @@ impl Address {
     /// Sends messages, in order, at a lower price than by a [`send`](Self::send) each. Never
     /// blocks, unless the iterator does. O(n).
     ///
-    /// One atomic operation puts in a lot of 128 messages. So the process may get the first
-    /// messages before the iterator has ended, and messages of other senders between two lots.
-    /// Messages that the iterator itself sends to the process overtake their lot, and the iterator
-    /// must not wait for an answer to a message of its lot. If the iterator panics, the lots before
-    /// have been sent, and the messages since are dropped.
+    /// The messages go into the mailbox in lots of 128, each by one atomic operation. So the
+    /// process may get the first messages before the iterator has ended, and messages of other
+    /// senders between two lots. Messages that the iterator itself sends to the process overtake
+    /// their lot, and the iterator must not wait for an answer to a message of its lot. If the
+    /// iterator panics, the lots before have been sent, and the messages since are dropped.
     ///
     /// # Errors
     /// [`SendAllError`], with all unsent messages inside, when the process has ended, when its
@@ -307,7 +307,7 @@ impl<M> Future for ProcessHandle<M> {
 
 impl<M> ProcessHandle<M> {
     /// Wraps the waker, so watchers know that its process waits for the end of this process. A
-    /// handle may live on when its process waits for that end no longer. So the wait holds until
+    /// handle may live on after its process has ceased to wait for the end. So the wait holds until
     /// the next turn of the waiter, and while the waiter waits for nothing else.
     #[cold]
     #[inline(never)]

@@ -1,4 +1,4 @@
-//! Handlers of commands that are types.
+//! Handlers of typed commands.
 
 use crate::api::handle::Handle;
 use crate::handlers::commands::RegisterError;

@@ -1,7 +1,7 @@
 //! Sends that wait for room behind the router: of a thread, and of a task.
 //!
 //! **Problem.** A link to another node has a queue with a bound, and refuses with `Full`. The
-//! scheduler has no place in which a sender waits for that queue.
+//! scheduler has no place for a sender to wait for the queue of a link.
 //!
 //! **Rejected.** Handing the message over to the router until it has room: each link would need
 //! what a mailbox has, and a message taken back would have to be found in it.

@@ -35,8 +35,8 @@ impl<M: Send + 'static> Address<M> {
     /// call is [`send`](Self::send).
     ///
     /// A step of the receiver that blocks its thread may keep senders waiting despite some room
-    /// until it returns, unless it blocks inside of `Context::blocking`. So a step that waits for
-    /// one of its senders must announce it there.
+    /// until it returns, unless it blocks inside of `Context::blocking`. So a step must announce a
+    /// wait for one of its senders by `Context::blocking`.
     ///
     /// From inside a step the call blocks the step, and another thread takes the worker's place
     /// meanwhile, as with `Context::blocking`. The call is refused with `Full` when no thread is

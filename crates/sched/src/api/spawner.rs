@@ -70,7 +70,7 @@ use std::sync::Arc;
 #[must_use = "it starts nothing before a call of `spawn` or the like"]
 pub struct Spawner<F> {
     from: F,
-    /// Apart from `others`: mostly the only act.
+    /// The first act, mostly the only act.
     first: Option<Act>,
     others: Vec<Act>,
     names: Vec<Box<str>>,
@@ -246,8 +246,8 @@ impl<F> Spawner<F> {
         }
     }
 
-    /// Gives the process a name, by which others find it before its `init` has returned. Several
-    /// calls give it several names.
+    /// Gives the process a name. Other processes find the name before the process's `init` has
+    /// returned. Several calls give it several names.
     pub fn named(mut self, name: impl Into<Box<str>>) -> Self {
         self.names.push(name.into());
         self

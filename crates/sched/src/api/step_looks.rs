@@ -27,7 +27,7 @@ pub enum StepLooksRefused {
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct StepStack<'a> {
-    /// The process. It may have ended since.
+    /// The process. The process may have ended since.
     pub pid: Pid,
     /// The worker: its place in [`Handle::worker_stats`](crate::Handle::worker_stats).
     pub worker: usize,

@@ -1,4 +1,4 @@
-//! Messages that a process sends later.
+//! Messages to be sent later by a process.
 
 use crate::process::exit_action::ExitAction;
 use crate::runtime::cell::{ProcessCell, Task};

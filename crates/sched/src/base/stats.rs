@@ -87,7 +87,7 @@ counters! {
     panics,
     /// Processes started.
     started,
-    /// Processes that finished by themselves.
+    /// Processes finished by themselves.
     done,
     /// Processes ended by a cancellation, without a result of their own.
     cancelled,
@@ -106,8 +106,8 @@ counters! {
 }
 
 impl Counters {
-    /// Reads the counts. A process that is forced to end is counted once, as forced. So no reader
-    /// sees it counted as ended and not yet as forced.
+    /// Reads the counts. A process forced to end is counted once, as forced. So no reader sees it
+    /// counted as ended and not yet as forced.
     pub(crate) fn read(&self) -> WorkerStats {
         let mut stats = self.read_each();
         stats.terminated += stats.forced;
@@ -115,9 +115,9 @@ impl Counters {
     }
 }
 
-/// A count that never goes back, times two; odd when more than one thread counts.
+/// A count, times two, that never goes back; odd when several threads count.
 ///
-/// Panics with debug assertions when a second thread counts where only one should.
+/// Panics with debug assertions when a second thread counts where a single thread should.
 pub(crate) struct Counter {
     doubled: AtomicU64,
     /// The counting thread, or 0 as long as none has counted.
@@ -246,10 +246,9 @@ pub struct Stats {
     pub workers: usize,
     /// Threads besides the workers, for the places of workers whose steps block or last long.
     pub spares: usize,
-    /// Threads whose steps block or last long, whose places others have taken, and which have not
-    /// come back yet.
+    /// Threads with a step that blocks or lasts long, replaced by other threads, and not back yet.
     pub relieved: usize,
-    /// The time of the longest step, among finished steps that kept others waiting until their
+    /// The time of the longest step, among finished steps that kept processes waiting until their
     /// worker was relieved. Zero without such a step.
     pub longest_step: Duration,
     /// Workers asleep.

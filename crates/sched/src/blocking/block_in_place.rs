@@ -13,7 +13,7 @@ use ganger_sync::atomic::{Ordering, fence};
 use ganger_sync::is_driving;
 use std::sync::Arc;
 
-/// Calls `f`, which may block. On a worker of any scheduler a spare takes its place first, when
+/// Calls `f`; the call may block. On a worker of any scheduler a spare takes its place first, when
 /// processes wait and no worker is free.
 pub(crate) fn block_in_place(f: &mut dyn FnMut()) {
     block_if(|_can_replace| true, f);

@@ -1,10 +1,10 @@
 //! The thread that watches the workers: it reads the clock for them, and notices steps that keep
-//! others waiting.
+//! processes waiting.
 //!
 //! **Problem.** A step that wakes a process leaves it to its own worker, which is about to be free
 //! and has the data in its cache. Waking another worker costs more than most steps. If the step
-//! continues, though, another worker has to take the process. And a worker that rotates after 10 ms
-//! has to know the time, which costs as much as a step.
+//! continues, though, another worker has to take the process. And a worker must know the time to
+//! rotate after 10 ms, and a look at the clock costs as much as a step.
 //!
 //! **Rejected.** Each worker looking at the clock at each pick. A timer for each step. A look every
 //! 50 us for ever: each look wakes a processor.
@@ -125,8 +125,8 @@ impl<'a, C: Clock> Monitor<'a, C> {
         }
     }
 
-    /// Writes the reports for which no thread could be started. While all workers sleep, no step
-    /// holds a resource needed by the subscriber.
+    /// Writes the reports left without a thread. While all workers sleep, no step holds a resource
+    /// needed by the subscriber.
     fn report_when_idle(&self) {
         if self.shared.queues.idle.snapshot().sleeping as usize
             == self.shared.worker_slots.workers()
@@ -279,7 +279,7 @@ impl<'a, C: Clock> Monitor<'a, C> {
             // None where the worker runs no process: a destructor may block it between two turns.
             let step = sample.notice(shared, worker, fault, lasted);
             if !sample.is_current(shared, worker) {
-                // The worker has begun another turn, which is not to blame.
+                // The worker has begun another turn, and the step of this turn is not to blame.
                 continue;
             }
             let is_reported = step.is_some();

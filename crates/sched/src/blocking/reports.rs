@@ -1,11 +1,11 @@
-//! Reports of steps that keep others waiting: events of `tracing`, written by one thread.
+//! Reports of steps that keep processes waiting: events of `tracing`, written by a single thread.
 //!
 //! **Problem.** A subscriber may wait for a resource of the reported step. A process that blocks
 //! its thread in each step must not fill the log.
 //!
 //! **Rejected.** The monitor as the writer: it would wait with the subscriber, and no other step
 //! would be noticed. A worker: it would wait, and need a spare in its own place. A line a process:
-//! a crowd of processes does the same thing.
+//! a crowd of processes does the same.
 //!
 //! **Rule.** A method has one line an interval. The next line has the number of steps without a
 //! line.
@@ -30,7 +30,7 @@ use tracing::Level;
 use tracing::field::display;
 
 impl Shared {
-    /// Reports a step that keeps others waiting.
+    /// Reports a step that keeps processes waiting.
     pub(crate) fn report_step(self: &Arc<Self>, noticed: NoticedStep) {
         if self.config.long_step_backtraces || is_heard(level_of(&noticed.step)) {
             let interval = self.config.report_interval;
@@ -39,7 +39,7 @@ impl Shared {
         }
     }
 
-    /// Reports that no thread can take a worker's place.
+    /// Reports the lack of a thread to take a worker's place.
     pub(crate) fn report_no_spare(self: &Arc<Self>, error: NoSpare) {
         if is_heard(Level::WARN) {
             let interval = self.config.report_interval;
@@ -76,7 +76,7 @@ impl Shared {
     }
 }
 
-/// Writes reports. It does not keep the scheduler alive while a subscriber waits.
+/// Writes reports. The reporter does not keep the scheduler alive while a subscriber waits.
 struct Reporter {
     reports: Arc<Reports>,
     shared: Weak<Shared>,

@@ -30,7 +30,7 @@ pub struct Summary {
     pub picks: u64,
     /// The longest wait of a process, in picks of its workers.
     pub worst: u64,
-    /// How many others were before this process when it was queued.
+    /// The number of processes in front of this process when it was queued.
     pub before: u64,
     /// The bound of this process.
     pub bound: u64,

@@ -4,8 +4,8 @@
 //! monitor, wakes the worker and all is well again. A test that waits for results notices nothing,
 //! or a hang without a message.
 //!
-//! **Rejected.** Asking after the fact how long each process waited: this measures the machine. One
-//! lock around all queues: the faults in question would not happen any more.
+//! **Rejected.** Asking after the fact how long each process waited: this measures the machine. A
+//! single lock around all queues: the faults in question would not happen any more.
 //!
 //! **Protocol.** Each worker, the monitor, and all other threads together have a *version*. The
 //! version is odd while they change queues or the sleepers' word, or owe a worker a wake-up. A

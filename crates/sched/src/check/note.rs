@@ -6,14 +6,14 @@
 //! worker may have picked the process by then, and it is gone.
 //!
 //! **Protocol.** Each push has a note of its own, shared by the process and its pusher. The picks
-//! are noted once the push is over. A worker that picks the process earlier counts none.
+//! are noted once the push is over. A worker with an earlier pick of the process counts none.
 
 use super::Checker;
 use super::trail::Queued;
 use ganger_sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 pub(crate) struct Note {
-    /// How many others were before it.
+    /// The number of processes in front at the push.
     pub(super) before: u64,
     /// The worker in whose deque it was put; none for the global queue.
     by: Option<usize>,

@@ -1,8 +1,9 @@
 //! Monitors: processes notified of another process's end.
 //!
-//! A monitor is an exit action of its target. It is over when its own process has ended, or has
-//! been restarted in place. A notice is a system event: its process sees it unless it is over
-//! before. A monitor of another scheduler's process is kept by the remote (`process/remote.rs`).
+//! A monitor is an exit action of its target. The monitor is over when the watching process has
+//! ended, or has been restarted in place. A notice is a system event: the watching process sees the
+//! notice unless the monitor is over before. A monitor of another scheduler's process is kept by
+//! the remote (`process/remote.rs`).
 
 use crate::process::exit_action::{ExitAction, ExitKey, Watcher};
 use crate::runtime::cell::{ProcessCell, Task};
@@ -145,7 +146,7 @@ impl ProcessCell {
 
     /// Takes back the monitors of this process with the tag.
     pub(crate) fn end_monitor(&self, target: Pid, tag: Tag) {
-        // A process that is gone has notified its monitors.
+        // A gone process has notified its monitors.
         if let Some(found) = self.shared.find(target) {
             found.remove_exit_actions(self.monitor_key(tag));
         } else if let Some((remote, target)) = self.shared.elsewhere(target) {

@@ -11,11 +11,11 @@
 //! below the limit.
 //!
 //! **Lots.** Serving a waiting sender wakes a thread, so the worker does it for many places at a
-//! time. It serves the waiters when at most a quarter of the limit is in the mailbox. A process may
-//! leave more messages there. So the worker serves waiters for any room when a step has taken no
-//! message, when the process is about to wait for an event, and when its step announces a block. Of
-//! a limit below four, a quarter is nothing, and the process and its senders would take turns. So
-//! there any room is enough.
+//! time. The worker serves the waiters when at most a quarter of the limit is in the mailbox. A
+//! process may leave more messages there. So the worker serves waiters for any room when a step has
+//! taken no message, when the process is about to wait for an event, and when its step announces a
+//! block. Of a limit below four, a quarter is nothing, and the process and its senders would take
+//! turns. So there any room is enough.
 //!
 //! | messages | `HAS_WAITERS` | `CLOSED` | `take` | `take_or_wait` | `take_for_waiter` |
 //! |---|---|---|---|---|---|
@@ -80,7 +80,7 @@ pub(crate) enum Taken {
     Refused,
 }
 
-/// The duty of a worker that has given places back.
+/// The duty of a worker after it has given places back.
 #[must_use]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Given {
@@ -341,7 +341,7 @@ mod tests {
             assert_eq!(give(limit), (Given::Awaited, Given::Awaited), "{limit}");
             assert_eq!(give(0), (Given::Free, Given::Free), "{limit}");
             if limit > 3 {
-                // For a process that leaves the others where they are.
+                // For a process that leaves the rest of its messages in the mailbox.
                 assert_eq!(
                     give(limit - left - 1),
                     (Given::Free, Given::Awaited),

@@ -182,7 +182,7 @@ impl<T> Waiters<T> {
     }
 
     /// Calls `push` with the longest waiting message, if room is free. Returns the waker of its
-    /// sender, which the caller wakes. A mailbox closed meanwhile returns the message, and the end
+    /// sender, for the caller to wake. A mailbox closed meanwhile returns the message, and the end
     /// wakes its sender.
     ///
     /// The push is under the lock. So the message is in the mailbox before its sender learns of the
@@ -219,8 +219,8 @@ impl<T> Waiters<T> {
         wake_each(self.stripe(room), all, &mut wake);
     }
 
-    /// Ends further waits, for a stop. Returns whether senders wait already, which the caller must
-    /// [wake](Self::wake_all).
+    /// Ends further waits, for a stop. Returns whether senders wait already; the caller must
+    /// [wake](Self::wake_all) them.
     #[must_use]
     pub(crate) fn stop(&self) -> bool {
         let mut do_wait = false;

@@ -45,7 +45,7 @@ impl Process {
         self.core.with_mut(|core| f(unsafe { &mut *core }))
     }
 
-    /// Turns of a single event each, so the next drain finds both lanes filled.
+    /// Runs turns of a single event each, so the next drain finds both lanes filled.
     fn run(&self) {
         loop {
             assert_eq!(self.state.begin(), Begin::Step);

@@ -1,4 +1,4 @@
-//! A worker that goes from one activity to the next, and a concurrent reader.
+//! A worker in several activities after one another, and a concurrent reader.
 //!
 //! The reader's clock stands at the last of the worker's moments. So the times have this sum at any
 //! time, and a reader of half a change sees another sum.

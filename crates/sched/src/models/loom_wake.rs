@@ -1,7 +1,7 @@
 //! Wakers, which push no event, against the worker.
 //!
-//! A waker writes a value and wakes the process. A step looks at the wakers' values. The thread
-//! that has to queue the process runs it at once. Checked in every interleaving:
+//! A waker writes a value and wakes the process. A step looks at the wakers' values. A thread with
+//! the duty to queue the process runs the process at once. Checked in every interleaving:
 //! - A step sees a waker's writes before its wake, however many others wake at the same time.
 //! - At most one runner at a time, also with a terminator; after the end a wake does nothing.
 //! - Concurrent wakers leave at most as many items as there are wakers.

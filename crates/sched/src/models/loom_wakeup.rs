@@ -1,7 +1,7 @@
 //! The state of a process: senders, completers and terminators against the worker.
 //!
-//! A process counts its messages. The thread that has to queue the process runs it at once, which
-//! stands for a queue that hands it to some worker. Checked in every interleaving: one runner at a
+//! A process counts its messages. A thread with the duty to queue the process runs the process at
+//! once, in the place of a queue and some worker. Checked in every interleaving: one runner at a
 //! time (the count is in a cell watched by loom), nothing sent is lost, one end.
 
 use crate::process::state::{Begin, Leave, ProcessState, State, Waiting, Wake};

@@ -5,7 +5,7 @@
 //! to start is one of these, or is only counted. A lost wake-up leaves a spare waiting for ever,
 //! and the model for the spare, and loom reports it. Checked:
 //! - At any moment as many workers are active as were asked for, each in a place of its own.
-//! - A spare that becomes active knows its place.
+//! - A spare knows its place when it becomes active.
 //! - A spare that leaves does not become active, and its slot is free once.
 //! - No thread waits after the halt.
 
@@ -17,7 +17,7 @@ use ganger_deque::Worker as Deque;
 use ganger_sync::atomic::{AtomicBool, Ordering};
 use ganger_sync::sync::Arc;
 use ganger_sync::{Parker, model, thread};
-// Notes of past events, which order nothing.
+// Notes of past events; their lock orders nothing in the model.
 use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 

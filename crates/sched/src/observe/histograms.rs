@@ -11,7 +11,7 @@ const DIGITS: u8 = 2;
 /// The digits of a type's distributions.
 const DIGITS_OF_TYPE: u8 = 1;
 
-/// How many types a worker tells apart.
+/// The most types with a distribution of their own, at a worker.
 const TYPES: usize = 256;
 
 /// The name of all further types.
@@ -33,7 +33,8 @@ pub struct Distributions {
     pub mail: Histogram<u64>,
     /// The lateness of the earliest among timers fired together.
     pub timer: Histogram<u64>,
-    /// `ready` and `step` by the names of the processes' types. Exact to one digit.
+    /// `ready` and `step` by the names of the processes' types. The values are exact to a single
+    /// digit.
     pub by_type: HashMap<&'static str, OfType>,
 }
 

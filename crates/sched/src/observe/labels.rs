@@ -9,7 +9,7 @@ use ganger_sync::sync::{Mutex, lock};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// How many labels a scheduler tells apart.
+/// The most labels with a number of their own.
 const MOST: usize = 10_000;
 
 /// How many bytes of a label are kept.

@@ -78,7 +78,7 @@ pub struct Wait {
     pub since: Duration,
 }
 
-/// What is told of the end of a process, as far as a reader has looked: see
+/// The processes and threads to be told of the end of a process, as far as a reader has looked: see
 /// [`ProcessLook::watchers`].
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
@@ -86,8 +86,8 @@ pub struct Watchers {
     /// The processes, in the order of their requests. A process with several monitors is among them
     /// several times.
     pub processes: Vec<Pid>,
-    /// How many waits there are of threads, and of other code outside of processes. The handle of a
-    /// process is none of them.
+    /// The number of waits of threads, and of other code outside of processes. The handle of a
+    /// process is no watcher.
     pub outside: usize,
     /// How many exit actions the reader has not looked at. Each may notify a watcher.
     pub unseen: usize,
@@ -108,31 +108,32 @@ impl fmt::Debug for ProcessLook<'_> {
 }
 
 impl ProcessLook<'_> {
-    /// Returns its PID.
+    /// Returns the process's PID.
     #[must_use]
     pub fn pid(&self) -> Pid {
         self.0.pid()
     }
 
-    /// Returns where the process is in its life.
+    /// Returns the present state of the process.
     #[must_use]
     pub fn state(&self) -> ProcessState {
         self.0.state.snapshot().state()
     }
 
-    /// Returns the method of its submission.
+    /// Returns the method of the process's submission.
     #[must_use]
     pub fn method(&self) -> Symbol {
         self.0.method
     }
 
-    /// Returns the name of its type.
+    /// Returns the name of the process's type.
     #[must_use]
     pub fn type_name(&self) -> &'static str {
         self.0.about.type_name()
     }
 
-    /// Returns the label for its account: its own, or its parent's at the moment of the start.
+    /// Returns the label for the process's account: its own, or its parent's at the moment of the
+    /// start.
     #[must_use]
     pub fn label(&self) -> Option<Arc<str>> {
         self.0.shared.observation().label(self.0.record())
@@ -250,7 +251,7 @@ impl ProcessLook<'_> {
         self.0.about.ran_before(now).map(Duration::from_nanos)
     }
 
-    /// Returns the view of it in a scheduler without observation. Allocates for its names.
+    /// Returns the view of the process in a scheduler without observation. Allocates for its names.
     #[must_use]
     pub fn info(&self) -> ProcessInfo {
         ProcessInfo::of(self.0)
@@ -271,7 +272,7 @@ impl ProcessLook<'_> {
         Some(self.with_left(self.record()?.counts(now.as_nanos())))
     }
 
-    /// Returns the counts of it; `None` where the scheduler is not observed.
+    /// Returns the counts of the process; `None` where the scheduler is not observed.
     #[must_use]
     pub fn counts(&self) -> Option<ProcessCounts> {
         let counts = self.0.shared.observation().counts(self.0.record());

@@ -4,8 +4,8 @@
 //! reader that keeps the first look of a million processes allocates for all of them.
 //!
 //! **Protocol.** Each record has a place for a number. Only one reader at a time has the [`Marks`],
-//! from its first look to its last. Others wait, or ask again. A new process has the mark 0. The
-//! reader may wait long between its looks, so the marks do not keep the scheduler's memory.
+//! from its first look to its last. Another reader waits, or asks again. A new process has the mark
+//! 0. The reader may wait long between its looks, so the marks do not keep the scheduler's memory.
 
 use super::Observation;
 use super::look::ProcessLook;

@@ -74,7 +74,7 @@ struct Observed {
     labels: Labels,
     /// All samples taken from the workers so far.
     taken: Mutex<Distributions>,
-    /// Claimed by the reader that marks processes.
+    /// Claimed by the reader with marks.
     marks: Claim,
     tracer: Option<Arc<dyn StepTracer>>,
     /// Set where events are recorded.
@@ -144,7 +144,7 @@ impl Observed {
         Observe::of(self.level.load(Ordering::Relaxed)) >= Observe::Histograms
     }
 
-    /// Counts new events that a step is given.
+    /// Counts new events given to a step.
     #[inline(always)]
     fn count_events(&self, place: Option<&Place>, events: u64) {
         // Ordering: Relaxed here and below: counts, on the strength of which nothing is read. The
@@ -167,7 +167,7 @@ impl Observed {
         }
     }
 
-    /// Ends the measured step, if there is one.
+    /// Ends the measured step, if any.
     #[inline(always)]
     fn end_step(&self, record: &Record, place: &Place, of: impl Fn() -> &'static str) {
         // Ordering: Relaxed: the worker's own.

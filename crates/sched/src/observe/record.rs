@@ -62,8 +62,8 @@ pub struct ProcessCounts {
     /// The time of its steps, with their yields to handlers that answer at once. An estimate: every
     /// 64th step of a worker is measured, and counts for all.
     pub busy: Duration,
-    /// The longest of the measured steps. [`Handle::long_steps`] has all that kept others waiting
-    /// for long.
+    /// The longest of the measured steps. [`Handle::long_steps`] lists the steps that kept
+    /// processes waiting for long.
     ///
     /// [`Handle::long_steps`]: crate::Handle::long_steps
     pub longest: Duration,

@@ -28,14 +28,14 @@ mod cfg {
     #[cfg(not(feature = "sim"))]
     pub(crate) type Simulation = ();
 
-    /// Active in the schedulers that check their promises, as simulated ones do.
+    /// Active in schedulers that check their promises, as simulated schedulers do.
     #[cfg(feature = "check")]
     pub(crate) type Observers =
         crate::probe::OnDemand<(crate::check::Checks, (Accounts, Simulation))>;
     #[cfg(not(feature = "check"))]
     pub(crate) type Observers = ();
 
-    /// Active in the schedulers that are built to be observed.
+    /// Active in schedulers built to be observed.
     #[cfg(feature = "observe")]
     pub(crate) use crate::observe::Observation;
     #[cfg(not(feature = "observe"))]

@@ -1,4 +1,4 @@
-//! The cause that a traced step hands on to the steps that it causes.
+//! The cause of further steps, handed on by a traced step.
 //!
 //! **Problem.** A trace of a request goes from process to process: with messages, answers, new
 //! processes, wake-ups and timers. A word for it in each message would make all of them larger, and
@@ -24,7 +24,7 @@ use std::any::Any;
 use std::convert::Infallible;
 use std::sync::Arc;
 
-/// The facts on a step that is about to begin.
+/// The facts on a step about to begin.
 #[cfg_attr(
     not(feature = "observe"),
     expect(dead_code, reason = "a tracer alone looks inside")
@@ -92,7 +92,7 @@ pub(crate) trait Carry: Probe {
     #[inline(always)]
     fn fail(_step: &Self::Step, _reason: &ExitReason) {}
 
-    /// Notes that the step was the last of its process.
+    /// Notes the step as the last of its process.
     #[inline(always)]
     fn is_last(_step: Self::Step) {}
 

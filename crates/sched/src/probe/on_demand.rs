@@ -1,11 +1,11 @@
-//! A probe that most schedulers lack.
+//! A probe for a few schedulers.
 
 use super::{Arrival, From, Probe, Push, Scheduler, Theft};
 use crate::config::Config;
 use ganger_proc_api::{CommandId, Event, EventQueue, ExitReason, Pid, Symbol, Tag};
 
-/// A probe of the schedulers that ask for it, by `Builder::check_promises`. In all others a point
-/// is a look at a field that never changes.
+/// A probe for schedulers with `Builder::check_promises`. In all other schedulers a point is a look
+/// at a constant field.
 ///
 /// So a program built with the simulation loses nothing where it runs on threads: cargo turns
 /// features on for all crates of a build.
@@ -31,7 +31,7 @@ fn apart<R>(f: impl FnOnce() -> R) -> R {
     f()
 }
 
-/// Implements points that pass only their arguments on.
+/// Implements points by passing their arguments on.
 macro_rules! tell {
     ($(fn $point:ident($($arg:ident: $type:ty),*);)*) => {$(
         #[inline(always)]

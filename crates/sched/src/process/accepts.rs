@@ -1,4 +1,4 @@
-//! The types of messages that a process takes.
+//! The types of the messages taken by a process.
 //!
 //! **Protocol.** The process states in its `init` the type of its messages, if it takes only one
 //! type. A sender checks a message before the push if it sends by PID, or by an address without a
@@ -30,8 +30,8 @@ impl Accepts {
     /// Sets the only type from now on, or all types.
     pub(crate) fn set(&self, kind: Option<Kind>) {
         let kind = kind.map_or(ptr::null_mut(), Kind::into_raw);
-        // Ordering: Relaxed, because the target of the pointer never changes. A sender that sees
-        // the old kind pushes a message, which the process checks itself.
+        // Ordering: Relaxed, because the target of the pointer never changes. When a sender sees
+        // the old kind and pushes a message, the process checks the message itself.
         self.0.store(kind, Ordering::Relaxed);
     }
 

@@ -1,12 +1,12 @@
-//! Completers that a turn drops unused.
+//! Completers dropped unused by a turn.
 //!
 //! **Problem.** A reply is often dropped because its process ends: by a panic, by an error, or with
-//! the messages never taken by a step. The asking process should learn the cause, which is known
-//! only when the step is over.
+//! the messages never taken by a step. The asking process should learn the cause; the cause is
+//! known only when the step is over.
 //!
 //! **Protocol.** A turn opens a scope, which collects the completers dropped on this thread. The
 //! end of a process reports the cause to all of them. The end of a scope, when the process
-//! continues, reports a plain drop. A step that is about to block does not keep them.
+//! continues, reports a plain drop. A step about to block answers its dropped completers first.
 //!
 //! Only the simulation nests scopes, as it has other turns in the middle of a turn.
 
@@ -67,7 +67,7 @@ pub(crate) fn put_aside<S: CompletionSink + 'static>(
     token: u64,
 ) -> Result<(), Arc<S>> {
     let scope = INNERMOST.get();
-    // A thread that ends has lost its list.
+    // An ending thread has lost its list.
     if scope == 0 || scope % 2 == 1 || ASIDE.try_with(|_| ()).is_err() {
         return Err(sink);
     }

@@ -7,8 +7,8 @@ use ganger_proc_api::{ExitCause, Pid};
 ///
 /// An action is registered with a process by
 /// [`ContextExt::add_exit_action`](crate::ContextExt::add_exit_action) or
-/// [`Handle::add_exit_action`](crate::Handle::add_exit_action). It stays when the process is
-/// upgraded. Actions registered by the process itself also run, as at its end, when a supervisor
+/// [`Handle::add_exit_action`](crate::Handle::add_exit_action). The action stays when the process
+/// is upgraded. Actions registered by the process itself also run, as at its end, when a supervisor
 /// restarts the process in place.
 ///
 /// The end of the process runs its actions once, whatever the reason: first all of
@@ -80,8 +80,8 @@ pub trait ExitAction: Send + 'static {
         None
     }
 
-    /// Notifies others that the process has not been started after all, for this cause. Replaces
-    /// [`tell`](Self::tell), which it calls by default with [`ExitCause::NotFound`].
+    /// Notifies of the process's failed start, for this cause. Replaces [`tell`](Self::tell), which
+    /// it calls by default with [`ExitCause::NotFound`].
     fn not_started(self: Box<Self>, process: Pid, cause: &ExitCause) {
         let _ = cause;
         self.tell(process, &ExitCause::NotFound);
@@ -129,7 +129,7 @@ pub trait ExitAction: Send + 'static {
     }
 }
 
-/// What is told of the end of a process: see [`ExitAction::watcher`].
+/// The receiver of the news of a process's end: see [`ExitAction::watcher`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Watcher {

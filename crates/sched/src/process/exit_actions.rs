@@ -12,8 +12,8 @@
 //! with these keys after as many additions and take-backs, since the last time, as half of its
 //! entries. A sweep and the end do so too.
 //!
-//! **Portions.** The end may have millions of others to notify. It handles [`PORTION`] of them in a
-//! turn. Between two turns the process is queued behind others (`turn/finish.rs`).
+//! **Portions.** The end may have millions of watchers to notify. A turn notifies [`PORTION`] of
+//! the watchers. Between two turns the process is queued behind other processes (`turn/finish.rs`).
 
 use crate::base::contain::{contain_and_report, discard};
 use crate::base::stats::Counters;
@@ -85,7 +85,7 @@ pub(crate) fn run_all(
 pub(crate) struct Telling {
     /// None without actions.
     cause: Option<ExitCause>,
-    /// The action that has sent some of its notices.
+    /// The action with some of its notices sent.
     begun: Option<Box<dyn ExitAction>>,
     actions: vec::IntoIter<Box<dyn ExitAction>>,
     calls: vec::IntoIter<YieldCall>,
@@ -94,7 +94,7 @@ pub(crate) struct Telling {
 /// Entries in the order of their arrival, some of them possibly finished.
 struct Swept<T> {
     list: Vec<T>,
-    /// The length at which the list is swept.
+    /// The length for the next sweep of the list.
     sweep: usize,
 }
 
@@ -387,8 +387,8 @@ impl ExitActions {
         }
     }
 
-    /// Notifies others that the process was not started after all, with the cause, and then makes
-    /// the calls. O(n).
+    /// Notifies watchers of the process's failed start, with the cause, and then makes the calls.
+    /// O(n).
     #[cold]
     pub(crate) fn tell_not_started(self, process: Pid, cause: &ExitCause, counters: &Counters) {
         for action in self.actions.list {

@@ -1,9 +1,9 @@
-//! Where a process's exit reason waits for its handle.
+//! The place in which a process's exit reason waits for its handle.
 //!
-//! **Problem.** Every process has a slot, and few slots are ever read. So the slot is one word. The
-//! worker puts the reason into memory that the ended process no longer needs ([`ExitStorage`]).
-//! Memory of its own would be allocated by the worker and freed by the handle, which general
-//! allocators do slowly.
+//! **Problem.** Every process has a slot, and few slots are ever read. So the slot is a single
+//! word. The worker puts the reason into memory of the ended process ([`ExitStorage`]). Memory of
+//! its own would be allocated by the worker and freed by the handle, which general allocators do
+//! slowly.
 //!
 //! **The process's reference count leaves the handle out.** Counting would cost two
 //! read-modify-writes on top of those of the slot, on memory owned by another core by then. The
@@ -20,7 +20,7 @@
 //! `UNWATCHED` is `FULL`, except that the handle reports a failure when it is dropped with the
 //! reason.
 //!
-//! The worker calls `fill` once. All other calls that change the word come from the one handle.
+//! The worker calls `fill` once. All other changes of the word come from calls of the only handle.
 //! When the handle's exchange fails, the worker has filled the slot. When the worker's exchange
 //! fails, the handle has polled or has been dropped, and the worker tries again. No user code runs
 //! between a load and its exchange: wakers are cloned before, and woken or dropped after.
@@ -63,7 +63,7 @@ pub(crate) trait ExitStorage {
     /// Takes the reason out again, and restores a storage without a reason.
     ///
     /// # Safety
-    /// The contract of [`put`](Self::put), which has been called.
+    /// The contract of [`put`](Self::put), after a call of `put`.
     unsafe fn take_back(&self) -> ExitReason;
 
     /// Takes the reason out for good.
@@ -88,7 +88,7 @@ struct Word(*mut ());
 pub(crate) enum Abandoned {
     /// The process has not ended. Its reference does not belong to the handle.
     Alive(Option<Waker>),
-    /// The process has ended. Its reference belongs to the handle, which drops it.
+    /// The process has ended. Its reference belongs to the handle, for the handle to drop.
     Ended(Option<ExitReason>),
     /// As `Ended`, for a failure reported to nothing else.
     Unwatched(ExitReason),
@@ -160,7 +160,8 @@ impl ExitSlot {
     /// Gives the reason back when the handle has been dropped. The caller keeps the reference.
     ///
     /// # Safety
-    /// The worker that ends the process calls it once, with the slot's storage, which it owns.
+    /// The worker calls `fill` once, at the end of the process, with the slot's storage, owned by
+    /// the worker.
     pub(crate) unsafe fn fill(
         &self,
         storage: &impl ExitStorage,
@@ -322,8 +323,8 @@ impl ExitSlot {
 
     /// Replaces `now` by `next`. Returns the old word; on success it belongs to the caller.
     fn exchange(&self, now: Word, next: Word) -> Result<Word, Word> {
-        // Ordering: Release pairs with the Acquire here and in `load`. It publishes the waker or
-        // the reason, and the acts of the handle's owner to the worker that keeps the reference.
+        // Ordering: Release pairs with the Acquire here and in `load`. The Release publishes the
+        // waker or the reason, and the acts of the handle's owner to the worker with the reference.
         self.word
             .compare_exchange(now.0, next.0, Ordering::AcqRel, Ordering::Acquire)
             .map(Word)

@@ -62,7 +62,7 @@ pub(crate) struct Incarnation {
 
 const _: () = assert!(align_of::<Node>() > IS_ID + IS_LIMITED);
 
-/// Inherited values, one a type.
+/// Inherited values, at most one of each type.
 #[derive(Default)]
 pub(crate) struct Values(Vec<(TypeId, Value)>);
 
@@ -140,7 +140,7 @@ impl Origin {
         self.values()?.get()
     }
 
-    /// Sets a value. The caller drops the former values, which may run foreign code.
+    /// Sets a value. The caller drops the former values: their destructors may be foreign code.
     #[must_use]
     pub(crate) fn set(&self, value: Value) -> Option<Arc<Values>> {
         let node = self.node().unwrap_or_else(|word| self.put_node(word));
@@ -270,8 +270,8 @@ impl Node {
         lock(&self.values).clone()
     }
 
-    /// Drops values set after the end of the process, with its cell. Their panics must not reach
-    /// the next process in the cell.
+    /// Drops the node of a process, and values set after the end of the process. Their panics must
+    /// not reach the next process in the cell.
     #[cold]
     fn discard(node: Box<Self>) {
         let _panic = contain(|| drop(node));

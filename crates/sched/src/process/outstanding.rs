@@ -1,4 +1,4 @@
-//! The yields of a process that have not completed.
+//! The outstanding yields of a process: not completed yet.
 //!
 //! A completion may come twice: a handler that returned an error had given its completer away. Or
 //! the completion may come too late: the process has been upgraded since. Each yield gets a number,
@@ -88,7 +88,7 @@ impl Outstanding {
         self.newest
     }
 
-    /// Adds a yield, which is not in the set. O(1).
+    /// Adds a yield that is not in the set yet. O(1).
     pub(crate) fn insert(&mut self, token: u64, tag: Tag, asked: Asked) {
         if self.one == NONE {
             self.one = token;

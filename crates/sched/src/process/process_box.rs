@@ -25,7 +25,7 @@ const MAX_WAITS: u8 = 2;
 
 /// A process able to move from a small box to the heap.
 trait Movable: Process {
-    /// Returns the function that moves this process. The caller must call it with the box of this
+    /// Returns the function to move this process. The caller must call it with the box of this
     /// process.
     fn mover(&self) -> fn(SmallBox<dyn Movable>) -> Box<dyn Process>;
 }
@@ -33,7 +33,8 @@ trait Movable: Process {
 impl<P: Process> Movable for P {
     fn mover(&self) -> fn(SmallBox<dyn Movable>) -> Box<dyn Process> {
         |process| {
-            // SAFETY: the function is called with the process that returned it, which is a `P`.
+            // SAFETY: the caller passes the process that returned this function, and the process is
+            // a `P`.
             let process = unsafe { process.cast(NonNull::cast::<P>) };
             Box::new(process.into_inner())
         }
@@ -54,7 +55,7 @@ enum Place {
 }
 
 impl ProcessBox {
-    /// Holds a process on the heap, which stays there.
+    /// Holds a process on the heap, where the process stays.
     pub(crate) fn boxed(process: Box<dyn Process>) -> Self {
         Self(Place::Heap(process))
     }
@@ -148,7 +149,7 @@ impl fmt::Debug for Unstarted {
     }
 }
 
-/// Stands in for a process during its move. It has no size, so its box needs no allocation.
+/// Stands in for a process during its move. The type has no size, so its box needs no allocation.
 struct Moving;
 
 impl Process for Moving {
@@ -192,8 +193,8 @@ mod tests {
     use std::panic::{AssertUnwindSafe, catch_unwind};
     use std::sync::Arc;
 
-    /// A process of any size and alignment. It holds a counted value, and may panic when it is
-    /// dropped.
+    /// A process of any size and alignment. The process holds a counted value, and may panic when
+    /// it is dropped.
     #[repr(C)]
     struct Sized<const N: usize, A> {
         align: [A; 0],

@@ -1,7 +1,7 @@
 //! The yields taken back by processes, until their completions come: for handlers that ask.
 //!
 //! A table of the scheduler under one lock. Only processes and handlers with such yields take the
-//! lock: a mark in the state of the process spares the others.
+//! lock: a mark in the state of the process spares all other processes the lock.
 
 use ganger_sync::sync::{Mutex, lock};
 use std::collections::{HashMap, HashSet};

@@ -1,9 +1,9 @@
-//! The state of a process: its mailbox's word, which decides which thread may run it, and its
-//! marks.
+//! The state of a process: its mailbox's word, by which a thread gains the right to run the
+//! process, and its marks.
 //!
-//! **Problem.** Workers, senders, completers and terminators act on a process at the same time. It
-//! must run on one worker at a time, be queued at most once, and never sleep while an event waits
-//! for it.
+//! **Problem.** Workers, senders, completers and terminators act on a process at the same time. The
+//! process must run on a single worker at a time, be queued at most once, and never sleep while an
+//! event waits.
 //!
 //! **Rejected.** A lock a process: a sender would wait for a worker preempted inside. A separate
 //! flag for wake-ups: between the worker's look at the flag and its store of the state a sender
@@ -69,7 +69,7 @@
 //!
 //! **A waker** wants another step, and pushes no event. When the process waits, the waker takes the
 //! run token, as a sender does. Else it sets `WOKEN`, pushes a wake item, and sets `IS_IN`. A waker
-//! that finds both set does nothing more. The worker clears both when it has taken a wake item out,
+//! does nothing more when both are set. The worker clears both when it has taken a wake item out,
 //! and steps after that. So a running process has as many wake items as wakers are at it at once,
 //! however often they wake it. Proof sketch: the worker's exchange comes after a waker's, and then
 //! the step sees the waker's earlier writes. Or it comes before: then `WOKEN` has been set since,
@@ -132,7 +132,7 @@ const BLOCKED: u8 = 2;
 const IDLE: u8 = 3;
 const SUSPENDED: u8 = 4;
 
-/// In the count of upgrades: a step has been shown that the process is to finish.
+/// In the count of upgrades: a step has been shown the request to finish.
 const FINISHES: u16 = 1 << 15;
 
 const WOKEN: u8 = 1;
@@ -518,7 +518,7 @@ impl<T> State<T> {
         self.marks() & (CANCELLED | TERMINATE) != 0 || self.is_closed()
     }
 
-    /// Marks the process, which has taken yields back. For the owner of the token.
+    /// Marks a process that has taken yields back. For the owner of the token.
     pub(crate) fn mark_taking_back(&self) {
         // Ordering: Relaxed: a lock orders the data behind the mark.
         self.marks.fetch_or(TAKES_BACK, Ordering::Relaxed);
@@ -529,10 +529,10 @@ impl<T> State<T> {
         self.marks() & TAKES_BACK != 0
     }
 
-    /// Notes that a step is shown the request to finish. For the owner of the token.
+    /// Notes a step that is shown the request to finish. For the owner of the token.
     pub(crate) fn mark_finishing(&self) {
-        // Ordering: Relaxed: the owner of the token alone writes it. A thread that learns of a
-        // later act of the step learns of it by an operation that orders this store as well.
+        // Ordering: Relaxed: the owner of the token alone writes it. A thread learns of a later act
+        // of the step by an operation that orders this store as well.
         let before = self.incarnation.load(Ordering::Relaxed);
         self.incarnation.store(before | FINISHES, Ordering::Relaxed);
     }

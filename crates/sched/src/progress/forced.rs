@@ -10,7 +10,7 @@ const NAMED: usize = 16;
 /// The first forced processes.
 #[derive(Default)]
 pub(crate) struct Forced {
-    /// At least the length of `first`. A thread that sees it full need not take the lock.
+    /// At least the length of `first`. A thread need not take the lock when the list is full.
     count: AtomicUsize,
     first: Mutex<Vec<StoppedProcess>>,
 }

@@ -61,8 +61,9 @@ impl Progress {
     pub(crate) fn begin_stopping(&self) {
         self.enter(STOPPING);
         // Pairs with the light fence in `ShardedCount::enter`: a submitter counts itself, then
-        // reads this stage; a stop enters the stage, then reads the count. One of the two sees the
-        // other. Pairs with the light fence in `submit` as well, as in `begin_terminating`.
+        // reads this stage; a stop enters the stage, then reads the count. So the submitter or the
+        // stop sees the other. Pairs with the light fence in `submit` as well, as in
+        // `begin_terminating`.
         fence::heavy();
     }
 
@@ -70,7 +71,8 @@ impl Progress {
     pub(crate) fn begin_terminating(&self) {
         self.enter(TERMINATING);
         // Pairs with the light fence in `submit`: a submitter makes its process visible, then reads
-        // this; this is set, then all visible processes are read. One of the two sees the other.
+        // this stage; a stop enters the stage, then reads all visible processes. So the submitter
+        // or the stop sees the other.
         fence::heavy();
     }
 
@@ -81,7 +83,8 @@ impl Progress {
 
     fn enter(&self, stage: u32) {
         // Ordering: SeqCst pairs with the loads in `is_any`: a process is queued, then the stage is
-        // read; the stage is set, then the queues are looked at. One of the two sees the other.
+        // read; the stage is set, then the queues are looked at. So the reader sees the stage, or
+        // the look sees the process.
         self.stages.fetch_or(stage, Ordering::SeqCst);
     }
 }
@@ -89,7 +92,7 @@ impl Progress {
 /// Separates a look that has seen the halt from the last look at the queues.
 pub(crate) fn fence_after_halt() {
     // Ordering: SeqCst pairs with the fence in `Idle::notify_from_outside`: a process is queued,
-    // then the halt is looked at; the halt is seen here, then the queues are looked at. One of the
-    // two sees the other.
+    // then the halt is looked at; the halt is seen here, then the queues are looked at. So the
+    // first look sees the halt, or the second look sees the process.
     ganger_sync::atomic::fence(Ordering::SeqCst);
 }

@@ -11,7 +11,7 @@ const MOST: usize = 16;
 /// The number of reapers, and their progress.
 pub(crate) struct ReaperPool {
     most: usize,
-    /// Reapers that have entered and not left.
+    /// Reapers entered and not left.
     threads: WaitableCount,
     /// The turns begun by them, for the supervisor.
     turns: AtomicU64,

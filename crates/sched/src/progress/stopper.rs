@@ -12,7 +12,7 @@ use std::time::Duration;
 #[derive(Default)]
 pub(crate) struct Stopper {
     asked: Mutex<Option<Asked>>,
-    /// Held by the call that does the work, while it does.
+    /// Held by a call while it does the work.
     pub(crate) done: Mutex<Option<Done>>,
     pub(crate) reapers: ReaperPool,
     /// Called once the scheduler has halted, whether or not a worker returns.

@@ -39,7 +39,7 @@ pub fn decode<R>(
     incoming: Arc<dyn Incoming>,
     decoder: impl FnOnce() -> R,
 ) -> R {
-    /// Puts the scheduler back that was there before.
+    /// Puts the former scheduler back.
     struct Restore(Option<Arc<Shared>>);
 
     impl Drop for Restore {
@@ -53,8 +53,8 @@ pub fn decode<R>(
     crossing::decode(scheduler.shared.node, incoming, decoder)
 }
 
-/// Makes a message that the process takes of one that it has refused for its type, if a recipient
-/// of the process has crossed that sends such messages: for what delivers for other nodes, which
+/// Converts a message, refused by the process for its type, into the type of the process, if a
+/// recipient of the process for such messages has crossed. The deliverer of messages of other nodes
 /// then sends again.
 ///
 /// # Errors

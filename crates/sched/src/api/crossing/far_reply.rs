@@ -58,8 +58,8 @@ pub struct FarReply {
 }
 
 impl FarReply {
-    /// Makes the completer of a reply that has come with this number, and its other end. `asker`
-    /// is the process that waits.
+    /// Makes the completer of a reply that has come with this number, and its other end. `asker` is
+    /// the waiting process.
     pub fn new(answers: Arc<dyn Answers>, number: u64, asker: Option<Pid>) -> (Self, Completer) {
         let state = Mutex::new(State::Open(Vec::new()));
         let sink = Arc::new(Sink {

@@ -1,4 +1,4 @@
-//! Inherited values of processes that one scheduler starts for another.
+//! Inherited values of processes started by a scheduler on behalf of another scheduler.
 //!
 //! **Problem.** A process of another node asks for a start, and the process that reads for the node
 //! starts. The new process should have the asker's values, and none of the reader's.
@@ -16,7 +16,7 @@ use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 
-/// The inherited values of a process, one of a type. Cloning is cheap.
+/// The inherited values of a process, at most one of each type. Cloning is cheap.
 #[derive(Clone, Default)]
 pub struct Inherited(Option<Arc<Values>>);
 

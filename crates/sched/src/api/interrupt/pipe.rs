@@ -10,7 +10,7 @@ pub(super) struct Bell {
     writes: UnixStream,
 }
 
-/// A ringing end. It never blocks.
+/// A ringing end. The end never blocks.
 pub(super) struct Rope(UnixStream);
 
 impl Bell {

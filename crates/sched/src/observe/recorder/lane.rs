@@ -33,7 +33,7 @@ pub(super) struct Lane {
     remembered: Box<[Remembered]>,
 }
 
-/// A word of the thread's own, which no other thread reads.
+/// A word of the thread's own; no other thread reads the word.
 #[derive(Default)]
 pub(super) struct Own(AtomicU64);
 
@@ -139,7 +139,7 @@ impl Lane {
         self.after.set(after as u64);
     }
 
-    /// Writes the end of a turn, if one is unwritten. Returns whether one was.
+    /// Writes the end of a turn, if unwritten. Returns whether the end was unwritten.
     #[inline(always)]
     pub(super) fn settle(&self, at: u64) -> bool {
         let process = self.over.get();
@@ -171,7 +171,7 @@ impl Lane {
         self.acts.get()
     }
 
-    /// Notes that this thread acts for no process.
+    /// Notes this thread as acting for no process.
     pub(super) fn act_alone(&self) {
         self.acts.set(0);
     }

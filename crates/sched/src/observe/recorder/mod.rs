@@ -2,7 +2,7 @@
 //!
 //! **Problem.** After a delay or a failure, the question is what went on just before. A log of all
 //! events that is always on must cost little more than the stores of its words. A reader copies
-//! megabytes of it while the workers continue.
+//! megabytes of the rings while the workers continue.
 //!
 //! **Rejected.** A thread-local ring for each thread: threads come and go, and a thread works for
 //! several schedulers. A single ring for all threads: each event would fetch its line from another
@@ -438,7 +438,7 @@ impl Flight {
         }
     }
 
-    /// Records that a spare takes the place of the worker.
+    /// Records a spare in the place of the worker.
     pub(super) fn replaced(&self, worker: Option<usize>, replaced: usize) {
         self.one(worker, |_| Event::Spare {
             worker: low(replaced as u64),

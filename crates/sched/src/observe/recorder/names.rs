@@ -8,7 +8,7 @@ use ganger_sync::sync::{Mutex, lock};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// How many texts a recorder tells apart.
+/// The most texts with a number of their own.
 const MOST: usize = 4_096;
 
 /// The text for all further texts.

@@ -1,4 +1,4 @@
-//! The recording that a reader takes out of the recorder.
+//! A recording, taken out of the recorder by a reader.
 
 use super::{Flight, names};
 use crate::api::handle::{Handle, here};
@@ -157,8 +157,8 @@ impl Handle {
         Some(recording)
     }
 
-    /// Records a mark: a text for people, with a number. It shows in traces on the track of this
-    /// thread, and with the process whose turn it is. Does nothing where the scheduler does not
+    /// Records a mark: a text for people, with a number. Traces show the mark on the track of this
+    /// thread, and with the process whose turn runs. Does nothing where the scheduler does not
     /// record.
     ///
     /// O(length), under a lock shared with other marks. A recorder tells some 4,000 texts apart, so

@@ -1,4 +1,4 @@
-//! The exit slot: the side that gets the reason, and the side that owns the rest.
+//! The exit slot: the side with the reason, and the owner of the rest.
 
 use super::*;
 use std::cell::RefCell;
@@ -51,7 +51,7 @@ impl ExitStorage for Shelf {
 
 type Filled = Result<Option<Waker>, ExitReason>;
 
-/// A slot with its place, on one thread.
+/// A slot with its place, on a single thread.
 struct Lone(ExitSlot, Shelf);
 
 impl Lone {
