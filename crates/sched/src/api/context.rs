@@ -14,7 +14,8 @@ use std::sync::Arc;
 use std::task::Waker;
 
 impl ProcessCell {
-    /// Tells the probe that a call of the process's context, or of an address, is about to return.
+    /// Tells the probe of a call of the process's context, or of an address, before the call
+    /// returns.
     #[inline(always)]
     pub(super) fn called(&self, call: &'static str) {
         self.shared.probe.called(&self.shared, call);

@@ -44,7 +44,7 @@ pub struct Handle {
 }
 
 impl Handle {
-    /// Tells the probe that a call is about to return.
+    /// Tells the probe of a call about to return.
     #[inline(always)]
     fn called(&self, call: &'static str) {
         self.shared.probe.called(&self.shared, call);

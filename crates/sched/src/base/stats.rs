@@ -267,7 +267,7 @@ pub struct Stats {
 }
 
 impl Stats {
-    /// Returns the number of ended processes, ended in any way.
+    /// Returns the number of processes ended in any way.
     #[must_use]
     pub fn ended(&self) -> u64 {
         self.total.ended()

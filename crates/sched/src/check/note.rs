@@ -6,7 +6,7 @@
 //! worker may have picked the process by then, and it is gone.
 //!
 //! **Protocol.** Each push has a note of its own, shared by the process and its pusher. The picks
-//! are noted once the push is over. A worker with an earlier pick of the process counts none.
+//! are noted once the push is over. A worker counts no picks when it takes the process earlier.
 
 use super::Checker;
 use super::trail::Queued;

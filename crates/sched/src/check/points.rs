@@ -75,8 +75,8 @@ impl Probe for Checks {
             return Guard::Nothing;
         }
         if push == Push::Urgent {
-            // After this push, other processes may wait longer. Ordering: Relaxed, as in
-            // `Checker::bound_of`.
+            // After this push, other processes may wait longer.
+            // Ordering: Relaxed, as in `Checker::bound_of`.
             checker.is_urgent.store(true, Ordering::Relaxed);
         }
         if push == Push::Arrival {

@@ -477,7 +477,8 @@ pub(crate) trait Probe: Sized {
     #[inline(always)]
     fn revoked(&self, _pid: Pid, _tag: Tag) {}
 
-    /// Reports a completer when it is used or dropped, or when its handler has failed without it.
+    /// Reports a completer when it is used or dropped, or when its handler has failed without an
+    /// answer.
     #[inline(always)]
     fn answered(&self) {}
 

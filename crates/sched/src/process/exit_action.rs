@@ -80,8 +80,8 @@ pub trait ExitAction: Send + 'static {
         None
     }
 
-    /// Notifies of the process's failed start, for this cause. Replaces [`tell`](Self::tell), which
-    /// it calls by default with [`ExitCause::NotFound`].
+    /// Notifies the watcher of the process's failed start, for this cause. Replaces
+    /// [`tell`](Self::tell), which it calls by default with [`ExitCause::NotFound`].
     fn not_started(self: Box<Self>, process: Pid, cause: &ExitCause) {
         let _ = cause;
         self.tell(process, &ExitCause::NotFound);
