@@ -241,7 +241,7 @@ pub(crate) trait Probe: Sized {
     #[inline(always)]
     fn watched(&self) {}
 
-    /// Reports the monitor before it blocks until a process waits.
+    /// Reports the monitor before it blocks until something waits.
     #[inline(always)]
     fn dozing(&self) {}
 
@@ -498,7 +498,8 @@ pub(crate) trait Probe: Sized {
     fn interleave(&self, _scheduler: &dyn Scheduler) {}
 
     /// Reports a call of a process's context, of a scheduler's handle, or of an address, when it
-    /// has acted and is about to return. In a step, or in `init`, this is such a place too.
+    /// has acted and is about to return. In a step, or in `init`, other threads may act here, as in
+    /// [`interleave`](Self::interleave).
     #[inline(always)]
     fn called(&self, _scheduler: &dyn Scheduler, _call: &'static str) {}
 }
