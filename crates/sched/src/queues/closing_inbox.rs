@@ -37,7 +37,7 @@ impl<T> ClosingInbox<T> {
         }
     }
 
-    /// Whether any process has a request.
+    /// Returns whether any process has a request.
     pub(crate) fn is_any(&self) -> bool {
         // Ordering: Relaxed: a requester for this process has put its request there before the PID
         // went. This thread has taken the PID away.

@@ -119,7 +119,7 @@ impl Sleeper {
         self.0 & !Self::ELSEWHERE
     }
 
-    /// How it counts when it is awake.
+    /// Returns the worker's share in the word's counts when it is awake.
     fn awake(self) -> u64 {
         if self.0 & Self::ELSEWHERE == 0 {
             SEARCHING
@@ -180,13 +180,14 @@ impl Idle {
         parker.unpark_or(&self.interrupt);
     }
 
-    /// A copy of the word, for display and for decisions on possibly stale numbers.
+    /// Copies the word, for display and for decisions on possibly stale numbers.
     pub(crate) fn snapshot(&self) -> Snapshot {
         // Ordering: Relaxed, because nothing is read on the strength of this load.
         self.roster.word.load(Ordering::Relaxed).into()
     }
 
-    /// A busy worker asks to search: granted while at most half as many search as are busy.
+    /// Grants a busy worker a search while at most half as many search as are busy. Returns whether
+    /// it does.
     #[must_use]
     pub(crate) fn begin_search(&self) -> bool {
         // Ordering: Relaxed: a guess, which the exchange below checks.
@@ -233,8 +234,8 @@ impl Idle {
         }
     }
 
-    /// As [`notify`](Self::notify), when this thread has pushed to a shared queue, by a
-    /// read-modify-write.
+    /// Notifies as [`notify`](Self::notify) does, when this thread has pushed to a shared queue, by
+    /// a read-modify-write.
     pub(crate) fn notify_from_outside(&self) -> bool {
         // Pairs with the full fence in `end_search` and the heavy fences in `look_again` and
         // `announce_monitor_sleep`: either the threads that look there see the push, or the load
@@ -244,7 +245,7 @@ impl Idle {
         self.wake_if_owed(Snapshot::from(self.roster.word.load(Ordering::Relaxed)))
     }
 
-    /// Something has been pushed: wakes a sleeper unless a worker searches. Returns whether it did.
+    /// Wakes a sleeper for a pushed item, unless a worker searches. Returns whether it did.
     ///
     /// Lock-free unless a sleeper must be woken.
     pub(crate) fn notify(&self) -> bool {
@@ -289,7 +290,7 @@ impl Idle {
         }
     }
 
-    /// Whether the monitor sleeps, for a worker that has written something for it.
+    /// Returns whether the monitor sleeps, for a worker that has written something for it.
     pub(crate) fn is_unwatched_behind_write(&self) -> bool {
         // Pairs with the heavy fence in `announce_monitor_sleep`.
         asymmetric::light();
@@ -337,7 +338,7 @@ impl Idle {
         }
     }
 
-    /// The worker `index` has nothing to do: blocks it until it is notified.
+    /// Blocks the worker `index`, which has nothing to do, until it is notified.
     ///
     /// `searching` is the worker's present count. The worker does not block when `is_stopping`, or
     /// when no worker searches and `has_work` finds a queued item. `block` blocks on its parker, or
@@ -365,7 +366,7 @@ impl Idle {
         }
     }
 
-    /// As [`sleep_by`](Self::sleep_by), for at most the time from `blocks`.
+    /// Sleeps as [`sleep_by`](Self::sleep_by) does, for at most the time from `blocks`.
     #[cfg(test)]
     pub(crate) fn sleep(
         &self,
@@ -382,7 +383,7 @@ impl Idle {
         self.sleep_by(index, searching, is_stopping, has_work, block)
     }
 
-    /// The time of a sleeper is over: it is awake.
+    /// Marks a sleeper as awake, whose time is over.
     pub(crate) fn wake_oneself(&self, index: usize) {
         if !self.take_out(index, Sleeper::awake) {
             // Another thread is just waking it, and leaves a token for it alone.
@@ -395,8 +396,9 @@ impl Idle {
         self.put_last(index, Sleeper(index));
     }
 
-    /// As [`wake_last`](Self::wake_last), for a sleeper about to wait elsewhere, and marks it.
-    /// Returns `false` when another thread is just waking it, and leaves a token on its parker.
+    /// Wakes as [`wake_last`](Self::wake_last) does, for a sleeper about to wait elsewhere, and
+    /// marks it. Returns `false` when another thread is just waking it, and leaves a token on its
+    /// parker.
     #[must_use]
     pub(crate) fn wait_elsewhere(&self, index: usize) -> bool {
         self.put_last(index, Sleeper::elsewhere(index))
@@ -497,13 +499,13 @@ impl Idle {
         }
     }
 
-    /// The parker of a sleeping worker.
+    /// Returns the parker of a sleeping worker.
     #[cfg(feature = "sim")]
     pub(crate) fn parker(&self, index: usize) -> &Parker {
         &self.parkers[index]
     }
 
-    /// The parker of the sleeping monitor.
+    /// Returns the parker of the sleeping monitor.
     #[cfg(feature = "sim")]
     pub(crate) fn monitor_parker(&self) -> &Parker {
         &self.monitor

@@ -88,13 +88,13 @@ impl Dues {
         at < before
     }
 
-    /// When something is due at the shard.
+    /// Returns when something is due at the shard.
     pub(crate) fn at(&self, shard: usize) -> u64 {
         // Ordering: Relaxed: a thread that must see it in time is behind a fence.
         self.moments[shard].load(Ordering::Relaxed)
     }
 
-    /// When something is due first among the first `shards` shards.
+    /// Returns when something is due first among the first `shards` shards.
     pub(crate) fn earliest(&self, shards: usize) -> u64 {
         let moments = self.moments[..shards].iter();
         // Ordering: Relaxed, as in `at`.
@@ -117,26 +117,27 @@ impl TimerWaiter {
         }
     }
 
-    /// Whether a timer has ever been set: without one, timers cost nothing.
+    /// Returns whether a timer has ever been set: without one, timers cost nothing.
     pub(crate) fn is_used(&self) -> bool {
         // Ordering: Relaxed, as in `Dues::at`.
         self.dues.is_used.load(Ordering::Relaxed)
     }
 
-    /// Whether the timer waiter sleeps beyond the moment.
+    /// Returns whether the timer waiter sleeps beyond the moment.
     pub(crate) fn is_uncovered(&self, moment: u64) -> bool {
         // Ordering: Relaxed: a caller that relies on it is behind a fence.
         moment < self.until.load(Ordering::Relaxed)
     }
 
-    /// The earliest moment at the first `shards` shards, if it is uncovered.
+    /// Returns the earliest moment at the first `shards` shards, if it is uncovered.
     pub(crate) fn uncovered(&self, shards: usize) -> Option<u64> {
         let earliest = self.dues.earliest(shards);
         self.is_uncovered(earliest).then_some(earliest)
     }
 
-    /// A worker has announced its sleep and made a heavy fence. Returns until when it sleeps as the
-    /// timer waiter; none where it is not needed.
+    /// Claims the wait for the earliest timer, for a worker that has announced its sleep and made a
+    /// heavy fence. Returns until when the worker sleeps as the timer waiter; none where it is not
+    /// needed.
     pub(crate) fn claim(&self, shards: usize) -> Option<u64> {
         let earliest = self.dues.earliest(shards);
         // Ordering: SeqCst, one order with `release`. A failure changes nothing.

@@ -52,19 +52,20 @@ struct Place {
 pub(crate) struct Waiter(CachePadded<Place>);
 
 impl Waiter {
-    /// Whether no thread is in the driver. A caller that relies on the answer is behind a fence.
+    /// Returns whether no thread is in the driver. A caller that relies on the answer is behind a
+    /// fence.
     pub(crate) fn is_free(&self) -> bool {
         // Ordering: Relaxed: the fences of `idle.rs` order it where it counts.
         !self.0.is_taken.load(Ordering::Relaxed)
     }
 
-    /// How often a thread has been there.
+    /// Returns how often a thread has been there.
     pub(crate) fn visits(&self) -> u64 {
         // Ordering: Relaxed: an overlooked visit costs another visit.
         self.0.visits.load(Ordering::Relaxed)
     }
 
-    /// When a thread has left it last.
+    /// Returns when a thread has left it last.
     pub(crate) fn left(&self) -> u64 {
         // Ordering: Relaxed, as in `visits`.
         self.0.left.load(Ordering::Relaxed)

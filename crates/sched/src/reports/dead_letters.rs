@@ -8,10 +8,10 @@ use ganger_proc_api::{Instant, Message, Pid, SendErrorKind, Symbol};
 /// The thread that finds the message calls it, contained: mostly the worker that ends the process.
 /// So it should be short. A refused send returns its message, which is no dead letter.
 pub trait DeadLetters: Send + Sync + 'static {
-    /// A message is dropped.
+    /// Reports a dropped message.
     fn dead_letter(&self, letter: &DeadLetter);
 
-    /// A message is dropped, for a sink that looks into it: by default as
+    /// Reports a dropped message to a sink that looks into it: by default as
     /// [`dead_letter`](Self::dead_letter). The message ends after the call.
     fn dead_message(&self, letter: &DeadLetter, message: &Message) {
         let _ = message;
@@ -50,7 +50,7 @@ pub enum DeadReason {
 }
 
 impl DeadReason {
-    /// The reason for a message refused when its time came.
+    /// Returns the reason for a message refused when its time came.
     #[must_use]
     pub fn of_late(kind: &SendErrorKind) -> Self {
         match kind {

@@ -62,7 +62,7 @@ pub enum Failure {
 }
 
 impl Failure {
-    /// The text on the process, without the error.
+    /// Returns the text on the process, without the error.
     fn what(&self) -> &'static str {
         match self {
             Self::Ended(ExitCause::Panicked(_)) => "panicked, and no process monitors it",
@@ -79,7 +79,7 @@ impl Failure {
         }
     }
 
-    /// The error.
+    /// Returns the text of the error.
     fn error(&self) -> String {
         match self {
             Self::Ended(ExitCause::Failed(text) | ExitCause::Panicked(text))
@@ -108,8 +108,8 @@ impl FailureReport {
         write!(f, ") {}", self.failure.what())
     }
 
-    /// The line for a reader of the standard error stream, where the panic hook has written the
-    /// message of a panic.
+    /// Returns the line for a reader of the standard error stream, where the panic hook has written
+    /// the message of a panic.
     fn on_stderr(&self) -> String {
         let mut line = String::from("ganger: ");
         if let Failure::Ended(ExitCause::Panicked(message)) = &self.failure {
@@ -154,7 +154,7 @@ struct State {
 }
 
 impl Lines {
-    /// Whether a report at this time is a line, with the number of reports left out before.
+    /// Returns the number of reports left out before, if a report at this time is a line.
     fn admit(&self, now: Duration) -> Option<u64> {
         let mut state = lock(&self.0);
         if now < state.due {

@@ -72,7 +72,7 @@ pub struct LifeEvent {
 /// The thread that starts the process, and the worker that upgrades or ends it, make the calls, and
 /// contain their panics. Neither call may block.
 pub trait LifeWatch: Send + Sync + 'static {
-    /// Whether changes are wanted at the moment. Otherwise no event is made.
+    /// Returns whether changes are wanted at the moment. Otherwise no event is made.
     fn is_on(&self) -> bool;
 
     /// Notifies the watch of a process's change. The changes of each process come in their order.

@@ -69,7 +69,7 @@ struct Record {
 }
 
 impl Record {
-    /// The worker's step in this turn, if it is among the last.
+    /// Returns the worker's step in this turn, if it is among the last.
     fn find(&mut self, worker: usize, turn: u64) -> Option<&mut LongStep> {
         let mut last = self.last.iter_mut();
         let found = last.find(|it| (it.step.worker, it.turn) == (worker, turn));
@@ -110,13 +110,13 @@ impl LongSteps {
         }
     }
 
-    /// The last steps, the oldest first.
+    /// Returns the last steps, the oldest first.
     pub(crate) fn last(&self) -> Vec<LongStep> {
         let record = lock(&self.0);
         record.last.iter().map(|it| it.step.clone()).collect()
     }
 
-    /// The longest finished step.
+    /// Returns the longest finished step.
     pub(crate) fn longest(&self) -> Duration {
         lock(&self.0).longest
     }

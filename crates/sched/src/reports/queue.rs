@@ -103,7 +103,8 @@ impl Reports {
         }
     }
 
-    /// Whether the caller becomes the reporter: a report is queued, and no other thread writes.
+    /// Makes the caller the reporter if a report is queued and no other thread writes. Returns
+    /// whether the caller is the reporter now.
     #[must_use]
     pub(crate) fn become_reporter(&self) -> bool {
         let mut queue = lock(&self.0);
@@ -112,7 +113,7 @@ impl Reports {
         is_needed
     }
 
-    /// How many reports wait.
+    /// Returns the number of waiting reports.
     #[cfg(all(test, not(ganger_loom)))]
     pub(crate) fn waiting(&self) -> usize {
         lock(&self.0).pending.len()
@@ -123,8 +124,8 @@ impl Reports {
         lock(&self.0).has_reporter = false;
     }
 
-    /// The reporter's next report, after the last; `None` when the queue is empty, and the caller
-    /// ceases to be the reporter.
+    /// Takes the reporter's next report; `None` when the queue is empty, and the caller ceases to
+    /// be the reporter.
     pub(crate) fn next(&self) -> Option<PendingReport> {
         let mut queue = lock(&self.0);
         let next = queue.pending.pop_front();
@@ -155,7 +156,7 @@ mod tests {
         }
     }
 
-    /// The number in the next report: its method's steps without a report.
+    /// Takes the next report, and returns its number: its method's steps without a report.
     fn next(reports: &Reports) -> Option<u64> {
         match reports.next() {
             Some(PendingReport::Step(_, suppressed)) => Some(suppressed),

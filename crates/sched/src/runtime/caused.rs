@@ -22,7 +22,8 @@ impl Core {
         }
     }
 
-    /// How many have left the mailbox and wait for a step, without their causes.
+    /// Returns the number of items that have left the mailbox and wait for a step, without their
+    /// causes.
     pub(crate) fn waiting(&self) -> usize {
         let rare = self.aside.as_ref().and_then(|aside| aside.rare.as_ref());
         self.pending.len() - rare.map_or(0, |rare| rare.causes.waiting)
@@ -51,8 +52,8 @@ impl Core {
         Some(result)
     }
 
-    /// Whether the next item is a cause for a later step than the events before it. A batch has no
-    /// more causes than events, and a message held by its timer is settled first.
+    /// Returns whether the next item is a cause for a later step than the events before it. A batch
+    /// has no more causes than events, and a message held by its timer is settled first.
     pub(super) fn cause_waits(&self, is_full: bool, has_events: bool) -> bool {
         let mut next = self.pending.iter();
         matches!(next.next(), Some(Item::Cause(_)))

@@ -44,14 +44,14 @@ impl Causes {
         self.of_yields.insert(token, cause);
     }
 
-    /// The yields are not outstanding any longer.
+    /// Forgets these yields, which are not outstanding any longer.
     pub(crate) fn forget(&mut self, tokens: &[u64]) {
         for token in tokens {
             self.of_yields.remove(token);
         }
     }
 
-    /// No yield is outstanding any longer.
+    /// Forgets all yields: none is outstanding any longer.
     pub(crate) fn forget_all(&mut self) {
         self.of_yields.clear();
     }

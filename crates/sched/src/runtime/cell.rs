@@ -83,7 +83,7 @@ const _: () = {
 };
 
 impl OwnedCore {
-    /// With a core in it.
+    /// Creates the content with a core in it.
     #[inline(always)]
     fn new(process: ProcessBox) -> Self {
         let core = ManuallyDrop::new(Core::new(process));
@@ -135,7 +135,7 @@ impl ExitStorage for OwnedCore {
 }
 
 impl ProcessCell {
-    /// A process in `Ready`; the caller owns its run token.
+    /// Creates a process in `Ready`; the caller owns its run token.
     pub(crate) fn new(
         shared: Arc<Shared>,
         pid: Pid,
@@ -190,19 +190,20 @@ impl ProcessCell {
         hint::prefetch_for_write(begin.wrapping_add(BYTES - 1));
     }
 
-    /// The PID of the process. O(1), by way of its scheduler, for eight bytes less in each process.
+    /// Returns the PID of the process. O(1), by way of its scheduler, for eight bytes less in each
+    /// process.
     #[inline]
     pub(crate) fn pid(&self) -> Pid {
         Pid::new(self.shared.host, self.id)
     }
 
-    /// The process's data of the probe for causes.
+    /// Returns the process's data of the probe for causes.
     #[inline(always)]
     pub(crate) fn carried(&self) -> &<Carrier as Probe>::Process {
         &self.probe.1.0
     }
 
-    /// The limit of messages in the mailbox, if it has a limit.
+    /// Returns the limit of messages in the mailbox, if it has a limit.
     #[inline(always)]
     pub(crate) fn limit(&self) -> Option<usize> {
         if self.origin.is_limited() {
@@ -212,7 +213,7 @@ impl ProcessCell {
         }
     }
 
-    /// The process's own limit, or the scheduler's.
+    /// Returns the process's own limit, or the scheduler's.
     fn own_limit(&self) -> Limit {
         self.origin.limit().unwrap_or(self.shared.rooms.limit)
     }
@@ -242,8 +243,8 @@ impl ProcessCell {
         mem::take(&mut core.has_self_ref).then(|| unsafe { Arc::from_raw(Arc::as_ptr(self)) })
     }
 
-    /// As [`with_core`](Self::with_core), for a turn, whose code is compiled in one piece with its
-    /// caller.
+    /// Lends the core as [`with_core`](Self::with_core) does, for a turn, whose code is compiled in
+    /// one piece with its caller.
     ///
     /// # Safety
     /// The contract of [`with_core`](Self::with_core), as long as the pointer is used.
@@ -300,8 +301,8 @@ impl ProcessCell {
         unsafe { self.exit.wait(&self.core, timeout) }
     }
 
-    /// The handle goes: see [`ExitSlot::abandon`]. The cell may be gone before this returns, as in
-    /// [`end`](Self::end).
+    /// Abandons the process as its handle goes: see [`ExitSlot::abandon`]. The cell may be gone
+    /// before this returns, as in [`end`](Self::end).
     ///
     /// # Safety
     /// The contract of [`ExitSlot::abandon`].

@@ -22,7 +22,7 @@ pub(crate) struct Census<C> {
 }
 
 impl<C> Census<C> {
-    /// An empty census. Ids begin at `generation`.
+    /// Creates an empty census. Ids begin at `generation`.
     pub(crate) fn new(generation: u32, slots: usize) -> Self {
         Self {
             registry: Registry::beginning_at(generation),

@@ -15,8 +15,8 @@ use std::time::Duration;
 /// An idle thread of the scheduler waits in the driver, one thread at a time. While all threads are
 /// busy they poll the driver now and then.
 pub trait Driver: Any + Send + Sync {
-    /// The scheduler is built. Called once, before all else; the driver registers handlers of its
-    /// commands here.
+    /// Attaches the driver to the scheduler just built. Called once, before all else; the driver
+    /// registers handlers of its commands here.
     fn attach(&self, commands: &CommandRegistry) {
         let _ = commands;
     }
@@ -39,8 +39,8 @@ pub trait Driver: Any + Send + Sync {
         work();
     }
 
-    /// Whether a process may wait for an event of the driver. While this holds, no report of a
-    /// deadlock claims all processes to be asleep.
+    /// Returns whether a process may wait for an event of the driver. While this holds, no report
+    /// of a deadlock claims all processes to be asleep.
     fn is_awaited(&self) -> bool {
         true
     }

@@ -84,13 +84,13 @@ impl Shared {
         }
     }
 
-    /// Whether the driver exists and has no thread in it. A caller that relies on the answer is
-    /// behind a fence.
+    /// Returns whether the driver exists and has no thread in it. A caller that relies on the
+    /// answer is behind a fence.
     pub(crate) fn is_driver_left(&self) -> bool {
         (self.timing.driven.as_ref()).is_some_and(|driven| driven.waiter.is_free())
     }
 
-    /// This thread is a worker as long as `work` lasts.
+    /// Makes this thread a worker as long as `work` lasts.
     pub(crate) fn with_worker(&self, work: &mut dyn FnMut()) {
         match &self.timing.driven {
             Some(driven) => driven.driver.with_worker(work),
@@ -156,7 +156,8 @@ mod tests {
         }
     }
 
-    /// Not by a clock: each of its threads waits without a limit.
+    /// Checks that each thread of an idle scheduler waits in the driver without a limit, not by a
+    /// clock.
     // pins: I3, G7
     #[test]
     fn an_idle_scheduler_stays_in_the_driver() {

@@ -26,8 +26,8 @@ impl Default for Extensions {
 }
 
 impl Extensions {
-    /// The value of type `T`. `make` makes it at the first call; two concurrent calls may both call
-    /// `make`, and the first value stays. O(extensions).
+    /// Returns the value of type `T`. `make` makes it at the first call; two concurrent calls may
+    /// both call `make`, and the first value stays. O(extensions).
     pub(crate) fn get<T: Any + Send + Sync>(&self, make: impl FnOnce() -> T) -> Arc<T> {
         if let Some(found) = self.find() {
             return found;
@@ -42,7 +42,7 @@ impl Extensions {
         })
     }
 
-    /// The value of type `T`, if it has been made. O(extensions).
+    /// Returns the value of type `T`, if it has been made. O(extensions).
     pub(crate) fn find<T: Any + Send + Sync>(&self) -> Option<Arc<T>> {
         lock(&self.values)
             .iter()
@@ -59,7 +59,7 @@ impl Extensions {
         call();
     }
 
-    /// A worker has returned for good, or none will ever run.
+    /// Makes the calls of `at_halt`, when a worker has returned for good, or none will ever run.
     pub(crate) fn halt(&self, counters: &Counters) {
         let calls = lock(&self.at_halt).take();
         for call in calls.into_iter().flatten() {

@@ -33,7 +33,7 @@ impl ProcessCell {
         Some(Box::new(Failed { names }))
     }
 
-    /// The process's entry in the report of a stop.
+    /// Returns the process's entry in the report of a stop.
     #[cold]
     pub(crate) fn stopped(&self) -> StoppedProcess {
         let time = nanos(Decider::time().unwrap_or_else(|| self.shared.timing.time.read()));

@@ -69,8 +69,8 @@ pub(crate) fn outside<R>(f: impl FnOnce() -> R) -> R {
     scoped(&INNERMOST, ptr::null(), f)
 }
 
-/// How many submissions this thread is inside of, of any schedulers, if their number or their stack
-/// has reached its limit. O(frames).
+/// Counts the submissions of any schedulers that this thread is inside of, if their number or their
+/// stack has reached its limit. O(frames).
 pub(crate) fn too_deep() -> Option<usize> {
     // Includes the stack of the `init` starting another process.
     let here = 0_u8;
@@ -89,29 +89,30 @@ pub(crate) fn too_deep() -> Option<usize> {
     is_too_deep.then_some(submissions)
 }
 
-/// Whether this thread is inside any call of the scheduler.
+/// Returns whether this thread is inside any call of the scheduler.
 pub(crate) fn is_inside<S>(scheduler: &S) -> bool {
     any(scheduler, |_| true)
 }
 
-/// Whether this thread, not a worker of the scheduler, ends one of its processes.
+/// Returns whether this thread, not a worker of the scheduler, ends one of its processes.
 pub(crate) fn ends_processes<S>(scheduler: &S) -> bool {
     any(scheduler, |frame| frame == Frame::Turn)
 }
 
-/// Whether this thread, not a worker of the scheduler, looks at its queues when the call is over.
+/// Returns whether this thread, not a worker of the scheduler, looks at its queues when the call is
+/// over.
 pub(crate) fn looks_itself<S>(scheduler: &S) -> bool {
     any(scheduler, |frame| {
         matches!(frame, Frame::Supervisor | Frame::Turn)
     })
 }
 
-/// Whether this thread is submitting the process with this id to the scheduler.
+/// Returns whether this thread is submitting the process with this id to the scheduler.
 pub(crate) fn submits<S>(scheduler: &S, id: u64) -> bool {
     any(scheduler, |frame| frame == Frame::Submission(id))
 }
 
-/// The id of the innermost process under submission to the scheduler by this thread.
+/// Returns the id of the innermost process under submission to the scheduler by this thread.
 pub(crate) fn submitted<S>(scheduler: &S) -> Option<u64> {
     find(scheduler, |frame| match frame {
         Frame::Submission(id) => Some(id),

@@ -20,7 +20,7 @@ impl HashKey {
         }
     }
 
-    /// The hash of a value.
+    /// Returns the hash of a value.
     #[must_use]
     pub fn hash(self, value: impl Hash) -> u64 {
         let mut hasher = DefaultHasher::new();

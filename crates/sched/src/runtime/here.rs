@@ -14,7 +14,7 @@ use std::ptr;
 use std::sync::LazyLock;
 use std::time::Duration;
 
-/// The process whose turn this thread is in.
+/// Returns the process whose turn this thread is in.
 #[must_use]
 pub fn pid() -> Option<Pid> {
     local::with_any(|queue| {
@@ -23,13 +23,14 @@ pub fn pid() -> Option<Pid> {
     })
 }
 
-/// The context of the process whose turn this thread is in. O(1).
+/// Returns the context of the process whose turn this thread is in. O(1).
 #[must_use]
 pub fn context() -> Option<Context> {
     local::own_process().map(|task| Context::new(task))
 }
 
-/// The same, and the number of its scheduler: see [`Handle::number`](crate::Handle::number).
+/// Returns the process whose turn this thread is in, and the number of its scheduler: see
+/// [`Handle::number`](crate::Handle::number).
 #[must_use]
 pub fn process() -> Option<(Pid, u64)> {
     local::with_any(|queue| {
@@ -39,14 +40,15 @@ pub fn process() -> Option<(Pid, u64)> {
     })
 }
 
-/// The time since some fixed moment: of the machine's monotonic clock, or of a simulation's.
+/// Returns the time since some fixed moment: of the machine's monotonic clock, or of a
+/// simulation's.
 #[must_use]
 pub fn now() -> Duration {
     static CLOCK: LazyLock<MonotonicClock> = LazyLock::new(MonotonicClock::new);
     Decider::time().unwrap_or_else(|| CLOCK.now())
 }
 
-/// The time of this thread's simulation, if it is in one.
+/// Returns the time of this thread's simulation, if it is in one.
 #[must_use]
 pub fn simulated() -> Option<Duration> {
     Decider::time()
@@ -62,7 +64,7 @@ thread_local! {
     static MARKED: Cell<(usize, u32)> = const { Cell::new((0, 0)) };
 }
 
-/// The mark of the turn that this thread is in: no later turn of the process has it.
+/// Returns the mark of the turn that this thread is in: no later turn of the process has it.
 fn turn() -> Option<u32> {
     local::own_process().map(|task| mark_of(&task))
 }
@@ -87,7 +89,7 @@ pub(crate) fn holds() -> Option<Holds> {
     }))
 }
 
-/// Whether this thread may wait for a process: it is no worker, or is inside of
+/// Returns whether this thread may wait for a process: it is no worker, or is inside of
 /// [`Context::blocking`](ganger_proc_api::Context::blocking), and is not in a driver.
 ///
 /// # Panics

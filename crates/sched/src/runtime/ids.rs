@@ -45,19 +45,19 @@ impl Shared {
         task
     }
 
-    /// The process in the worker's turn at this moment.
+    /// Returns the process in the worker's turn at this moment.
     pub(crate) fn running_on(&self, worker: usize) -> Option<Pid> {
         let id = self.census.turns.on(worker)?;
         Some(Pid::new(self.host, id))
     }
 
-    /// Whether the worker is in this turn of this process.
+    /// Returns whether the worker is in this turn of this process.
     pub(crate) fn is_in_turn(&self, worker: usize, turn: u64, pid: Pid) -> bool {
         let turns = &self.counters.of(Some(worker)).turns;
         turns.get() == turn && self.census.turns.on(worker) == Some(pid.id())
     }
 
-    /// The processes that are inside a call at this moment.
+    /// Returns the processes that are inside a call at this moment.
     pub(crate) fn running_pids(&self) -> Vec<Pid> {
         let ids = self.census.turns.ids().into_iter();
         ids.map(|id| Pid::new(self.host, id)).collect()

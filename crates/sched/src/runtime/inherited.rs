@@ -7,8 +7,8 @@ use ganger_sync::atomic::Ordering;
 use std::sync::Arc;
 
 impl Shared {
-    /// The values for a child that starts now, inherited from this parent. The id 0 stands for no
-    /// parent.
+    /// Returns the values for a child that starts now, inherited from this parent. The id 0 stands
+    /// for no parent.
     pub(crate) fn values_of(&self, parent: u64) -> Option<Arc<Values>> {
         // Ordering: Relaxed, because this thread owns the parent's run token: its passing orders
         // the load after the parent's own calls, and after its start. Calls of other threads may

@@ -185,7 +185,7 @@ impl<T, Q> Interventions<T, Q> {
         Ok(entry.token.take())
     }
 
-    /// The next act of the worker of a marked process. `clear` takes the mark back.
+    /// Decides the next act of the worker of a marked process. `clear` takes the mark back.
     pub(crate) fn next(&self, process: u64, clear: impl FnOnce()) -> Next<Q> {
         let mut table = lock(&self.0);
         let Some(entry) = table.entries.get_mut(&process) else {

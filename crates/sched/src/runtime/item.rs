@@ -41,7 +41,7 @@ pub(crate) enum Item {
 const _: () = assert!(size_of::<Item>() == size_of::<Event>());
 
 impl Item {
-    /// Whether the item overtakes others.
+    /// Returns whether the item overtakes others.
     pub(crate) fn is_system(&self) -> bool {
         match self.bare() {
             Self::Event(Event::Exit(notice)) => !notice.is_in_order(),
@@ -51,7 +51,8 @@ impl Item {
         }
     }
 
-    /// The item as a probe sees it: `None`, if no step sees the item and it asks for nothing.
+    /// Returns the item as a probe sees it: `None`, if no step sees the item and it asks for
+    /// nothing.
     pub(crate) fn seen(&self) -> Option<Arrival<'_>> {
         match self.bare() {
             Self::Event(event) => Some(Arrival::Event(event)),
@@ -62,7 +63,7 @@ impl Item {
         }
     }
 
-    /// The item without its cause.
+    /// Returns the item without its cause.
     #[inline(always)]
     pub(crate) fn bare(&self) -> &Self {
         match self {
@@ -71,7 +72,7 @@ impl Item {
         }
     }
 
-    /// As [`bare`](Self::bare), with the cause.
+    /// Separates the item, as [`bare`](Self::bare) sees it, from its cause.
     pub(crate) fn apart(self) -> (Option<Cause>, Self) {
         match self {
             Self::Caused(cause, item) => (Some(cause), *item),
@@ -94,13 +95,13 @@ pub(crate) fn take_causes(items: Batch<Item>, mut f: impl FnMut(Cause)) -> Batch
     bare.collect()
 }
 
-/// How many items are causes of other items. O(items).
+/// Returns the number of items that are causes of other items. O(items).
 pub(crate) fn count_causes(items: &Batch<Item>) -> usize {
     let is_cause = |item: &&Item| matches!(item, Item::Cause(_));
     items.iter().filter(is_cause).count()
 }
 
-/// The items as a probe sees them.
+/// Iterates over the items as a probe sees them.
 #[inline]
 pub(crate) fn seen(items: &Batch<Item>) -> impl Iterator<Item = Arrival<'_>> + Clone {
     items.iter().filter_map(Item::seen)
@@ -109,18 +110,18 @@ pub(crate) fn seen(items: &Batch<Item>) -> impl Iterator<Item = Arrival<'_>> + C
 /// The result of a command.
 pub(crate) type CommandResult = Result<Payload, CommandError>;
 
-/// A completion in a node of its own.
+/// Puts a completion in a node of its own.
 pub(crate) fn of_completion(tag: Tag, token: u64, result: CommandResult) -> Single<Item> {
     let completion = Completion::of(tag, token, result);
     Single::of(Item::Event(Event::Completion(completion)))
 }
 
-/// A message in a node of its own.
+/// Puts a message in a node of its own.
 pub(crate) fn of_message(message: Message) -> Single<Item> {
     Single::of(Item::Event(Event::Message(message)))
 }
 
-/// The message in the node.
+/// Returns the message in the node.
 pub(crate) fn message(node: &Single<Item>) -> Option<&Message> {
     match node.item() {
         Item::Event(Event::Message(message)) => Some(message),
@@ -128,7 +129,7 @@ pub(crate) fn message(node: &Single<Item>) -> Option<&Message> {
     }
 }
 
-/// The message of a refused item.
+/// Returns the message of a refused item.
 pub(crate) fn into_message(refused: Item) -> Message {
     match refused {
         Item::Event(Event::Message(message)) => message,
@@ -136,13 +137,13 @@ pub(crate) fn into_message(refused: Item) -> Message {
     }
 }
 
-/// The error that returns a refused message to its sender.
+/// Returns the error that returns a refused message to its sender.
 #[cold]
 pub(crate) fn refused(kind: SendErrorKind, refused: Single<Item>, target: &Pid) -> SendError {
     SendError::new(kind, into_message(refused.into_item()).to(*target))
 }
 
-/// How many of these are messages, and how many completions.
+/// Counts the messages and the completions among these.
 pub(crate) fn count(items: &Batch<Item>) -> (u64, u64) {
     let items = items.iter().map(|item| match item {
         Item::Event(Event::Message(_) | Event::Control(_)) => (1, 0),

@@ -66,15 +66,15 @@ impl ProcessCell {
     }
 }
 
-/// Whether a clone of this waker runs no users' code, since it is a process's own: it may be cloned
+/// Returns whether this waker is a process's own. A clone runs no users' code then, and may be made
 /// under a lock.
 #[must_use]
 pub fn is_process_waker(waker: &Waker) -> bool {
     ptr::eq(waker.vtable(), &raw const PROCESS_WAKER)
 }
 
-/// The process that this waker wakes, with the number of its scheduler; none for the waker of
-/// anything else.
+/// Returns the process that this waker wakes, with the number of its scheduler; none for the waker
+/// of anything else.
 #[must_use]
 pub fn process_of(waker: &Waker) -> Option<(Pid, u64)> {
     if !is_process_waker(waker) {
@@ -128,7 +128,7 @@ mod tests {
     use crate::Scheduler;
     use ganger_proc_api::process_fn;
 
-    /// Under their locks, channels clone no wakers but those of processes.
+    /// Checks that channels know the wakers of processes: under their locks they clone no others.
     #[test]
     fn wakers_of_processes_are_known_as_such() {
         let scheduler = Scheduler::start_default().expect("it starts");

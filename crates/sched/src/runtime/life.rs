@@ -13,12 +13,12 @@ use crate::runtime::shared::Shared;
 use ganger_proc_api::Pid;
 
 impl Shared {
-    /// Whether changes are wanted at the moment.
+    /// Returns whether changes are wanted at the moment.
     pub(crate) fn tells_life(&self) -> bool {
         self.config.life.as_deref().is_some_and(|it| it.is_on())
     }
 
-    /// A process has changed. This thread has its run token.
+    /// Tells the watch, if it is on, that a process has changed. This thread has its run token.
     #[inline(always)]
     pub(crate) fn tell_life(&self, task: &Task, change: impl FnOnce() -> LifeChange) {
         if let Some(watch) = self.config.life.as_deref()

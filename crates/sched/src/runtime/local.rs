@@ -40,7 +40,7 @@ thread_local! {
     static FIRING: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Whether this thread fires timers.
+/// Returns whether this thread fires timers.
 pub(crate) fn is_firing() -> bool {
     FIRING.get()
 }
@@ -83,7 +83,7 @@ impl LocalQueue {
         }
     }
 
-    /// The queue of the first worker of a scheduler that is not started.
+    /// Returns the queue of the first worker of a scheduler that is not started.
     #[cfg(all(test, not(ganger_loom)))]
     pub(crate) fn of_first(shared: &Arc<Shared>) -> Self {
         let deque = shared.start.take_deques().unwrap().swap_remove(0);
@@ -97,7 +97,7 @@ impl LocalQueue {
         self.deque.push(token);
     }
 
-    /// The worker begins a turn.
+    /// Notes that the worker begins a turn.
     pub(crate) fn begin_turn(&self) {
         // Most turns wake at most a single process. A load costs less than a store.
         if self.woken.get() > 0 {
@@ -105,7 +105,7 @@ impl LocalQueue {
         }
     }
 
-    /// Whether the worker belongs to the scheduler.
+    /// Returns whether the worker belongs to the scheduler.
     pub(crate) fn is_of(&self, shared: &Shared) -> bool {
         ptr::eq(Arc::as_ptr(&self.shared), shared)
     }
@@ -127,12 +127,13 @@ impl LocalQueue {
         }
     }
 
-    /// Whether the deque may have a woken or stolen process, to run before a continuing process.
+    /// Returns whether the deque may have a woken or stolen process, to run before a continuing
+    /// process.
     pub(crate) fn has_woken(&self) -> bool {
         self.woken_at_most() > 0
     }
 
-    /// How many these are at most.
+    /// Returns the number of woken or stolen processes in the deque, at most.
     pub(crate) fn woken_at_most(&self) -> usize {
         if self.below_woken.get() == usize::MAX {
             return 0;
@@ -144,7 +145,7 @@ impl LocalQueue {
         count
     }
 
-    /// Nothing woken is in the deque.
+    /// Notes that nothing woken is in the deque.
     pub(crate) fn end_woken(&self) {
         self.below_woken.set(usize::MAX);
     }
@@ -160,7 +161,8 @@ impl LocalQueue {
         }
     }
 
-    /// As [`offer`](Self::offer), where the last look found that the deque was kept.
+    /// Offers the deque's processes as [`offer`](Self::offer) does, where the last look found that
+    /// the deque was kept.
     #[inline(never)]
     fn offer_kept(&self) {
         // Also when the deque is empty: the time applies to its present processes, not to later
@@ -178,13 +180,14 @@ impl LocalQueue {
         self.kept_until.set(until);
     }
 
-    /// Whether the worker wakes no sleeper for the processes of the deque. The answer holds until
-    /// the next pick at least.
+    /// Returns whether the worker wakes no sleeper for the processes of the deque. The answer holds
+    /// until the next pick at least.
     pub(crate) fn keeps(&self) -> bool {
         self.kept_until.get() > 0
     }
 
-    /// A function of its own, so that waking a process stays small.
+    /// Exposes the deque's processes, in a function of its own, so that waking a process stays
+    /// small.
     #[cold]
     #[inline(never)]
     fn expose(&self) {
@@ -193,18 +196,18 @@ impl LocalQueue {
 }
 
 impl Shared {
-    /// The id of the process whose step or `init` this thread is in, or zero.
+    /// Returns the id of the process whose step or `init` this thread is in, or zero.
     pub(crate) fn own_process_id(&self) -> u64 {
         let in_step = || self.census.turns.on(self.own_index()?);
         frames::submitted(self).or_else(in_step).unwrap_or_default()
     }
 
-    /// The index of the worker on this thread, if it is a worker.
+    /// Returns the index of the worker on this thread, if it is a worker.
     pub(crate) fn own_index(&self) -> Option<usize> {
         with(self, |queue| queue.index)
     }
 
-    /// The counters of this thread.
+    /// Returns the counters of this thread.
     pub(crate) fn own_counters(&self) -> &Counters {
         self.counters.of(self.own_index())
     }
@@ -270,7 +273,8 @@ pub(crate) fn with_any<R>(f: impl FnOnce(Option<&LocalQueue>) -> R) -> R {
     f(unsafe { CURRENT.get().as_ref() })
 }
 
-/// The process whose turn this thread is in, if it is a worker, and the process is in the registry.
+/// Returns the process whose turn this thread is in, if it is a worker, and the process is in the
+/// registry.
 pub(crate) fn own_process() -> Option<Task> {
     with_any(|queue| {
         let LocalQueue { shared, index, .. } = queue?;
@@ -285,7 +289,7 @@ mod tests {
     use crate::base::contain::contain;
     use crate::noop_process::NoopProcess;
 
-    /// The queue of the only worker of a scheduler that is not started.
+    /// Returns the queue of the only worker of a scheduler that is not started.
     fn queue() -> LocalQueue {
         let scheduler = Scheduler::builder().workers(1).build().unwrap();
         LocalQueue::of_first(&scheduler.shared)
@@ -295,7 +299,8 @@ mod tests {
         with(&queue.shared, |current| ptr::eq(current, queue)) == Some(true)
     }
 
-    /// A worker that has left the driver with short work.
+    /// Checks that a worker that has left the driver with short work wakes a sleeper once the work
+    /// lasts.
     // pins: G2
     #[test]
     fn a_sleeper_is_woken_for_what_is_kept_when_that_lasts() {

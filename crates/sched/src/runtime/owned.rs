@@ -103,7 +103,7 @@ impl Default for Core {
 }
 
 impl Core {
-    /// The core of a process before its first step. Inlined into its final place.
+    /// Creates the core of a process before its first step. Inlined into its final place.
     #[inline(always)]
     pub(crate) fn new(process: ProcessBox) -> Self {
         Self {
@@ -130,7 +130,7 @@ impl Core {
         }
     }
 
-    /// As `receive`, where system events may be among the arrived items.
+    /// Receives arrived items as `receive` does, where system events may be among them.
     #[cold]
     #[inline(never)]
     fn partition(&mut self, arrived: Batch<Item>) {
@@ -141,17 +141,18 @@ impl Core {
         }
     }
 
-    /// Whether system events have left the mailbox and wait.
+    /// Returns whether system events have left the mailbox and wait.
     pub(crate) fn has_system(&self) -> bool {
         (self.aside.as_ref()).is_some_and(|aside| !aside.system.is_empty())
     }
 
-    /// Whether earlier steps have left events.
+    /// Returns whether earlier steps have left events.
     pub(crate) fn has_left(&self) -> bool {
         (self.aside.as_ref()).is_some_and(|aside| aside.untaken() > 0)
     }
 
-    /// A handler has answered a yield before it returned: the answer is the last arrived item.
+    /// Adds the answer of a handler that has answered a yield before it returned, as the last
+    /// arrived item.
     pub(crate) fn push_answer(&mut self, tag: Tag, token: u64, answer: Single<Item>) {
         if self.has_answers_alone() {
             self.answers += 1;
@@ -161,7 +162,7 @@ impl Core {
         self.pending.append(answer.into_batch());
     }
 
-    /// Whether nothing is pending but answers of this turn.
+    /// Returns whether nothing is pending but answers of this turn.
     pub(crate) fn has_answers_alone(&self) -> bool {
         self.pending.len() == self.answers as usize
     }
@@ -258,7 +259,7 @@ impl Core {
         taken.unwrap_or_default()
     }
 
-    /// As [`ExitActions::each_watcher`].
+    /// Calls `look` for watchers as [`ExitActions::each_watcher`] does.
     #[cfg(feature = "observe")]
     pub(crate) fn each_watcher(
         &self,
@@ -329,9 +330,10 @@ impl Core {
         self.step(events)
     }
 
-    /// As [`gather`](Self::gather), which has found `events`, in all other cases. The new system
-    /// events of the step join the left events, in front of the others. If a system event has to
-    /// wait, because the batch is full or an upgrade is next, none of the other events is new.
+    /// Gathers events as [`gather`](Self::gather) does, which has found `events`, in all other
+    /// cases. The new system events of the step join the left events, in front of the others. If a
+    /// system event has to wait, because the batch is full or an upgrade is next, none of the other
+    /// events is new.
     #[cold]
     #[inline(never)]
     pub(crate) fn gather_rare(
@@ -366,7 +368,7 @@ impl Core {
         }
     }
 
-    /// The system lane's share of a batch.
+    /// Takes the system lane's share of a batch.
     fn share_with_system(
         &mut self,
         state: &State<Item>,
@@ -400,7 +402,7 @@ impl Core {
         self.must_step();
     }
 
-    /// Whether the next system event is a signal.
+    /// Returns whether the next system event is a signal.
     pub(crate) fn signal_is_next(&self) -> bool {
         let aside = self.aside.as_ref();
         let next = aside.and_then(|aside| aside.system.iter().next());
@@ -502,12 +504,12 @@ impl Core {
         Frequent::Step(events)
     }
 
-    /// How many events a step with `events` new ones sees.
+    /// Returns the number of events seen by a step with `events` new ones.
     pub(crate) fn visible(&self, events: usize) -> usize {
         events + self.aside.as_ref().map_or(0, |aside| aside.untaken())
     }
 
-    /// A cursor over the new events of the next step, as many as have been gathered.
+    /// Returns a cursor over the new events of the next step, as many as have been gathered.
     pub(crate) fn cursor(&self, events: usize) -> EventCursor {
         // SAFETY: `pending` begins with `events` events, in their order, in nodes, which are links.
         // (Under loom they are no links, and the step does not use the cursor.) The events belong
@@ -515,7 +517,7 @@ impl Core {
         unsafe { EventCursor::new(self.pending.links().cast(), events) }
     }
 
-    /// The process, with the events of its next step.
+    /// Returns the process, with the events of its next step.
     pub(crate) fn begin_step<'a>(
         &'a mut self,
         cursor: &'a EventCursor,

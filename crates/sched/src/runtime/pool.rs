@@ -67,7 +67,8 @@ impl<T> Pool<T> {
         }
     }
 
-    /// As [`outside`](Self::outside), for a thread that has just found another thread at the cache.
+    /// Looks again as [`outside`](Self::outside) does, for a thread that has just found another
+    /// thread at the cache.
     #[cold]
     fn look_again<R, F: FnOnce(&mut Cache<T>) -> R>(&self, f: F) -> R {
         let mut call = f;

@@ -38,12 +38,12 @@ impl Queues {
         }
     }
 
-    /// Whether a queue shared by all workers has a process.
+    /// Returns whether a queue shared by all workers has a process.
     pub(crate) fn is_any_queued(&self) -> bool {
         !self.urgent.is_empty() || !self.arrivals.is_empty() || !self.global.is_empty()
     }
 
-    /// The other ends of the first `used` deques.
+    /// Returns the other ends of the first `used` deques.
     pub(crate) fn stealers(&self, used: usize) -> &[Stealer<Token>] {
         &self.stealers[..used]
     }

@@ -104,14 +104,14 @@ impl<T: Clone> Registry<T> {
         self.counted.read(id, f)
     }
 
-    /// All visible processes, in turn, chosen ids first and in their order. Processes that start or
-    /// end meanwhile may be missing. O(n log n) in the chosen ones.
+    /// Iterates over all visible processes, chosen ids first and in their order. Processes that
+    /// start or end meanwhile may be missing. O(n log n) in the chosen ones.
     pub(crate) fn all(&self) -> impl Iterator<Item = T> {
         self.portion(0, u32::MAX).0
     }
 
-    /// The visible processes of a portion of `slots` slots; the first portion has all chosen ids.
-    /// Also returns the begin of the next portion, if any. As [`all`](Self::all).
+    /// Returns the visible processes of a portion of `slots` slots, and the begin of the next
+    /// portion, if any. The first portion has all chosen ids. Otherwise as [`all`](Self::all).
     pub(crate) fn portion(&self, from: u32, slots: u32) -> (impl Iterator<Item = T>, Option<u32>) {
         let chosen = if from == 0 { self.chosen() } else { Vec::new() };
         let (ids, next) = self.counted.ids_among(from..from.saturating_add(slots));
@@ -120,7 +120,7 @@ impl<T: Clone> Registry<T> {
         (chosen.chain(counted), next)
     }
 
-    /// The visible processes with chosen ids, in the order of these.
+    /// Returns the visible processes with chosen ids, in the order of these.
     fn chosen(&self) -> Vec<(u64, T)> {
         let chosen = self.chosen.iter().filter_map(|entry| match entry.value() {
             Chosen::Process(task) => Some((*entry.key(), task.clone())),

@@ -69,7 +69,7 @@ impl Round {
         Next::Over
     }
 
-    /// The deque is empty.
+    /// Ends the round: the deque is empty.
     #[inline]
     pub(crate) fn end(&self) {
         self.left.set(0);

@@ -39,7 +39,7 @@ impl Shared {
         local::with_either(self, |queue| self.schedule_on(queue, token));
     }
 
-    /// As [`schedule`](Self::schedule), on a thread with this queue.
+    /// Schedules a process as [`schedule`](Self::schedule) does, on a thread with this queue.
     pub(crate) fn schedule_on(self: &Arc<Self>, queue: Option<&LocalQueue>, token: Token) {
         match queue {
             Some(queue) => self.schedule_here(queue, token),
@@ -47,7 +47,7 @@ impl Shared {
         }
     }
 
-    /// As [`schedule`](Self::schedule), on a thread other than a worker.
+    /// Schedules a process as [`schedule`](Self::schedule) does, on a thread other than a worker.
     #[inline(never)]
     fn schedule_from_outside(self: &Arc<Self>, token: Token) {
         let Some(token) = self.put_aside(token) else {
@@ -63,7 +63,7 @@ impl Shared {
         self.end_after_halt();
     }
 
-    /// As [`schedule`](Self::schedule), on the worker with this queue.
+    /// Schedules a process as [`schedule`](Self::schedule) does, on the worker with this queue.
     #[inline(never)]
     pub(crate) fn schedule_here(&self, queue: &LocalQueue, token: Token) {
         if local::is_firing() {
@@ -80,7 +80,7 @@ impl Shared {
         self.queues.idle.defer();
     }
 
-    /// As [`schedule_here`](Self::schedule_here), for a process woken by a timer.
+    /// Schedules a process woken by a timer, as [`schedule_here`](Self::schedule_here) does others.
     #[cold]
     fn schedule_arrival(&self, queue: &LocalQueue, token: Token) {
         let is_alone = queue.deque.is_empty() && !self.queues.is_any_queued();
@@ -94,7 +94,7 @@ impl Shared {
         }
     }
 
-    /// As [`schedule_here`](Self::schedule_here), in a deque with others.
+    /// Schedules a process as [`schedule_here`](Self::schedule_here) does, in a deque with others.
     #[inline(never)]
     fn schedule_beside(&self, queue: &LocalQueue, token: Token) {
         let _waking = self.probe.waking(|| Some(queue.index));
@@ -138,7 +138,8 @@ impl Shared {
         }
     }
 
-    /// As [`requeue`](Self::requeue), behind the other ready processes, if any.
+    /// Requeues a process as [`requeue`](Self::requeue) does, behind the other ready processes, if
+    /// any.
     pub(crate) fn requeue_last(self: &Arc<Self>, queue: Option<&LocalQueue>, token: Token) {
         let Some(queue) = queue else {
             return self.schedule(token);
@@ -174,8 +175,8 @@ impl Shared {
         }
     }
 
-    /// As [`requeue`](Self::requeue), where the deque has woken or stolen processes: in the global
-    /// queue the process does not keep them waiting.
+    /// Requeues a process as [`requeue`](Self::requeue) does, where the deque has woken or stolen
+    /// processes: in the global queue the process does not keep them waiting.
     #[inline(never)]
     fn requeue_behind(&self, queue: &LocalQueue, token: Token) {
         self.probe.looking(queue.index);
@@ -188,13 +189,13 @@ impl Shared {
         self.queues.stealers(self.worker_slots.used())
     }
 
-    /// Whether a process is queued anywhere but in the worker's deque.
+    /// Returns whether a process is queued anywhere but in the worker's deque.
     pub(crate) fn has_work_beside(&self, worker: usize) -> bool {
         let mut others = self.stealers().iter().enumerate();
         self.queues.is_any_queued() || others.any(|(it, deque)| it != worker && !deque.is_empty())
     }
 
-    /// The processes in all queues, each counted at a moment of its own.
+    /// Counts the processes in all queues, each queue at a moment of its own.
     pub(crate) fn ready(&self) -> usize {
         let crate::runtime::queues::Queues {
             global,
@@ -206,7 +207,7 @@ impl Shared {
         deques.sum::<usize>() + global.len() + urgent.len() + arrivals.len()
     }
 
-    /// Whether something is queued anywhere.
+    /// Returns whether something is queued anywhere.
     pub(crate) fn has_work(&self) -> bool {
         self.queues.is_any_queued() || self.stealers().iter().any(|stealer| !stealer.is_empty())
     }

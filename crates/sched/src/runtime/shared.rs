@@ -81,9 +81,9 @@ fn draw_number() -> u64 {
     RandomState::new().hash_one(())
 }
 
-/// The generation at which ids begin: a random one for each scheduler and run, so that a PID of
-/// another scheduler finds no process. Where promises are checked, a simulation decides, so that
-/// runs repeat; else the first.
+/// Returns the generation at which ids begin: a random one for each scheduler and run, so that a
+/// PID of another scheduler finds no process. Where promises are checked, a simulation decides, so
+/// that runs repeat; else the first.
 fn first_generation(config: &Config, number: u64) -> u32 {
     if config.is_checked {
         return Decider::first_generation().unwrap_or(1);
@@ -169,7 +169,7 @@ impl Shared {
         shared
     }
 
-    /// Whether a wait for a process would not end: nothing runs it, and no stop ends it.
+    /// Returns whether a wait for a process would not end: nothing runs it, and no stop ends it.
     pub(crate) fn is_unstarted(&self) -> bool {
         !self.shutdown.is_stopping() && !self.start.is_tried()
     }
@@ -178,13 +178,13 @@ impl Shared {
 impl Scheduler for Arc<Shared> {}
 
 impl Shared {
-    /// The probe for causes.
+    /// Returns the probe for causes.
     #[inline(always)]
     pub(crate) fn carrier(&self) -> &Carrier {
         &self.probe.1.0
     }
 
-    /// The scheduler given to a probe.
+    /// Returns the scheduler given to a probe.
     #[cfg(feature = "check")]
     pub(crate) fn of(scheduler: &dyn Scheduler) -> &Arc<Self> {
         let shared = (scheduler as &dyn Any).downcast_ref();

@@ -117,7 +117,7 @@ impl SideQueues {
         self.new = 0;
     }
 
-    /// How many system events the next step is the first to be shown.
+    /// Returns the number of system events which the next step is the first to be shown.
     pub(crate) fn new_ones(&self) -> usize {
         self.new as usize
     }
@@ -158,17 +158,18 @@ impl SideQueues {
         *pending = events;
     }
 
-    /// How many events were shown, or are next to be shown, and have not been taken.
+    /// Returns the number of events that were shown, or are next to be shown, and have not been
+    /// taken.
     pub(crate) fn untaken(&self) -> usize {
         self.shown.len() + self.left.len()
     }
 
-    /// Whether no event is here for a step.
+    /// Returns whether no event is here for a step.
     pub(crate) fn is_quiet(&self) -> bool {
         self.system.is_empty() && self.untaken() == 0 && self.streak == 0
     }
 
-    /// Whether the queues hold nothing at all.
+    /// Returns whether the queues hold nothing at all.
     pub(crate) fn is_empty(&self) -> bool {
         self.is_quiet() && self.exit_actions.is_none() && self.rare.is_none()
     }

@@ -23,12 +23,12 @@ impl Start {
         }
     }
 
-    /// The workers' deques, once.
+    /// Takes the workers' deques, once.
     pub(crate) fn take_deques(&self) -> Option<Vec<Worker<Token>>> {
         sync::lock(&self.deques).take()
     }
 
-    /// Whether a start of workers has been tried.
+    /// Returns whether a start of workers has been tried.
     pub(crate) fn is_tried(&self) -> bool {
         sync::lock(&self.deques).is_none()
     }
@@ -41,7 +41,7 @@ impl Start {
         self.is_served.store(true, Ordering::Relaxed);
     }
 
-    /// Whether there has ever been a worker; for callers after the start.
+    /// Returns whether there has ever been a worker; for callers after the start.
     pub(crate) fn is_served(&self) -> bool {
         // Ordering: Relaxed: reads the store of `begin_to_serve`, which says why this is enough.
         // For readers other than starts and stops it is for display.

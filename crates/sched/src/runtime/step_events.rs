@@ -66,7 +66,7 @@ impl<'a> StepEvents<'a> {
         unsafe { self.cursor.set(self.pending.links().cast(), count) };
     }
 
-    /// How many events have been taken since the list was last in order.
+    /// Returns the number of events taken since the list was last in order.
     fn taken(&self) -> usize {
         self.before - self.cursor.left()
     }
@@ -94,8 +94,8 @@ impl<'a> StepEvents<'a> {
         left
     }
 
-    /// As [`settle`](Self::settle), and counts the taken events: for rare paths, without a look at
-    /// the limit.
+    /// Settles as [`settle`](Self::settle) does, and counts the taken events: for rare paths,
+    /// without a look at the limit.
     fn count_and_settle(&mut self) -> usize {
         self.count();
         self.settle()
@@ -126,7 +126,7 @@ impl<'a> StepEvents<'a> {
         self.take(item)
     }
 
-    /// All events not yet taken, in order.
+    /// Iterates over all events not yet taken, in order.
     fn all(&self) -> impl Iterator<Item = &Event> {
         let left = self.aside.iter();
         let left = left.flat_map(|aside| aside.shown.iter().chain(&aside.left));

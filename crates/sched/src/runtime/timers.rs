@@ -78,27 +78,27 @@ impl Shared {
         envelope
     }
 
-    /// The time, by the clock, in nanoseconds.
+    /// Returns the time, by the clock, in nanoseconds.
     pub(crate) fn now(&self) -> u64 {
         nanos(Decider::time_of(self.number).unwrap_or_else(|| self.timing.time.read()))
     }
 
-    /// Whether a timer is set.
+    /// Returns whether a timer is set.
     pub(crate) fn waits_for_time(&self) -> bool {
         self.timing.timer_waiter.dues.earliest(self.shards_in_use()) < u64::MAX
     }
 
-    /// How many shards may have timers.
+    /// Returns the number of shards that may have timers.
     pub(crate) fn shards_in_use(&self) -> usize {
         self.worker_slots.used() + 1
     }
 
-    /// Whether something is queued, or is due with no thread to wait for it.
+    /// Returns whether something is queued, or is due with no thread to wait for it.
     pub(crate) fn owes_a_look(&self) -> bool {
         self.has_work() || self.is_any_uncovered()
     }
 
-    /// Whether no thread waits for the timer next due.
+    /// Returns whether no thread waits for the timer next due.
     pub(crate) fn is_any_uncovered(&self) -> bool {
         let waiter = &self.timing.timer_waiter;
         waiter.is_used() && waiter.uncovered(self.shards_in_use()).is_some()

@@ -14,22 +14,22 @@ pub(crate) trait TurnPlace<'a>: Copy {
     /// The part of a turn on its thread's stack.
     type Guard;
 
-    /// The worker's queue, on a worker.
+    /// Returns the worker's queue, on a worker.
     fn queue(self) -> Option<&'a LocalQueue>;
 
-    /// The handler of the command.
+    /// Returns the handler of the command.
     fn handler(self, id: CommandId) -> Option<&'a dyn Handler>;
 
     /// Adds one to a counter of this thread.
     fn count(self, counter: &Counter);
 
-    /// The process's turn begins.
+    /// Begins the process's turn.
     fn begin(self, pid: Pid) -> Self::Guard;
 
     /// Ends the turn.
     fn end(self, guard: Self::Guard);
 
-    /// Whether another process waits in the worker's deque.
+    /// Returns whether another process waits in the worker's deque.
     fn has_local_work(self) -> bool {
         self.queue().is_some_and(|queue| !queue.deque.is_empty())
     }
@@ -47,7 +47,7 @@ pub(crate) struct OnWorker<'a> {
 
 // SAFETY: one load reads the word.
 unsafe impl Doing for OnWorker<'_> {
-    /// The id of the process whose turn it is, or [`NOTHING`].
+    /// Returns the id of the process whose turn it is, or [`NOTHING`].
     fn read(&self) -> u64 {
         // Ordering: Relaxed: the reader is the writing thread.
         self.running.load(Ordering::Relaxed)

@@ -40,19 +40,19 @@ impl Turns {
         }
     }
 
-    /// The id of the process run by the worker, or [`NOTHING`]. The worker alone writes it.
+    /// Returns the id of the process run by the worker, or [`NOTHING`]. The worker alone writes it.
     pub(crate) fn of_worker(&self, index: usize) -> &AtomicU64 {
         &self.of_workers[index]
     }
 
-    /// The process run by the worker at this moment.
+    /// Returns the process run by the worker at this moment.
     pub(crate) fn on(&self, worker: usize) -> Option<u64> {
         // Ordering: Relaxed: for reports, and for a guess at how much a worker has.
         let id = self.of_workers[worker].load(Ordering::Relaxed);
         (id != NOTHING).then_some(id)
     }
 
-    /// The processes that run at this moment.
+    /// Returns the processes that run at this moment.
     pub(crate) fn ids(&self) -> Vec<u64> {
         let mut ids: Vec<_> = (0..self.of_workers.len())
             .filter_map(|worker| self.on(worker))

@@ -75,7 +75,8 @@ pub(crate) struct WorkerSlot {
 }
 
 impl WorkerSlot {
-    /// Its thread is in no turn until it has found work, however long it takes to start.
+    /// Creates a slot whose thread is in no turn until it has found work, however long it takes to
+    /// start.
     fn new(place: usize, is_active: bool) -> Self {
         Self {
             is_active: AtomicBool::new(is_active),
@@ -86,7 +87,7 @@ impl WorkerSlot {
         }
     }
 
-    /// Whether a spare has taken the worker's place, so that the worker has to retire.
+    /// Returns whether a spare has taken the worker's place, so that the worker has to retire.
     pub(crate) fn is_replaced(&self) -> bool {
         // Ordering: Relaxed: a worker that reads it late does so after its next step. Where the
         // order counts, the lock of the spares is held. A worker that announces its sleep after
@@ -95,19 +96,19 @@ impl WorkerSlot {
         self.is_replaced.load(Ordering::Relaxed)
     }
 
-    /// The coarse time, in nanoseconds, from which on the worker looks for due work.
+    /// Returns the coarse time, in nanoseconds, from which on the worker looks for due work.
     pub(crate) fn alert(&self) -> u64 {
         // Ordering: Relaxed: the same thread writes and reads it.
         self.alert.load(Ordering::Relaxed)
     }
 
-    /// The same, for timers at the worker's shard.
+    /// Returns the same time, for timers at the worker's shard.
     pub(crate) fn timers(&self) -> u64 {
         // Ordering: Relaxed: the same thread writes and reads it.
         self.timers.load(Ordering::Relaxed)
     }
 
-    /// The worker has looked. Something else may be due from then on.
+    /// Sets the alert after a look of the worker. `other` is when something else may be due.
     pub(crate) fn set_alert(&self, other: u64) {
         // Ordering: Relaxed: the same thread writes and reads it.
         self.alert
@@ -120,7 +121,8 @@ impl WorkerSlot {
         self.timers.store(from, Ordering::Relaxed);
     }
 
-    /// Something is due at the worker's shard from then on, in nanoseconds of the coarse time.
+    /// Sets the alert for something due at the worker's shard from then on, in nanoseconds of the
+    /// coarse time.
     pub(crate) fn alert_from(&self, from: u64) {
         if from < self.timers() {
             self.set_timers(from);
@@ -144,12 +146,12 @@ impl WorkerSlots {
         }
     }
 
-    /// How many workers are active.
+    /// Returns the number of active workers.
     pub(crate) fn workers(&self) -> usize {
         self.workers
     }
 
-    /// How many slots have ever had a thread: the first ones.
+    /// Returns the number of slots that have ever had a thread: the first slots.
     pub(crate) fn used(&self) -> usize {
         // Ordering: Relaxed: slots and deques are there from the beginning. A thread's pushes and
         // looks come after its start. A reader that must see them is behind a fence or a lock that
@@ -157,18 +159,18 @@ impl WorkerSlots {
         self.used.load(Ordering::Relaxed)
     }
 
-    /// How many workers have been replaced and have not retired.
+    /// Returns the number of workers that have been replaced and have not retired.
     pub(crate) fn replaced(&self) -> usize {
         let used = &self.slots[..self.used()];
         used.iter().filter(|slot| slot.is_replaced()).count()
     }
 
-    /// Whether the worker has to retire.
+    /// Returns whether the worker has to retire.
     pub(crate) fn is_replaced(&self, index: usize) -> bool {
         self.slots[index].is_replaced()
     }
 
-    /// The worker's own slot.
+    /// Returns the worker's own slot.
     pub(crate) fn slot(&self, index: usize) -> &WorkerSlot {
         &self.slots[index]
     }
@@ -179,7 +181,7 @@ impl WorkerSlots {
         self.refuses_threads.store(refuses, Ordering::Relaxed);
     }
 
-    /// Whether the system grants no thread.
+    /// Returns whether the system grants no thread.
     #[cfg(test)]
     pub(crate) fn refuses_threads(&self) -> bool {
         // Ordering: Relaxed: a thread that reads it late only grants another thread.
@@ -216,14 +218,15 @@ impl WorkerSlots {
         thread != 0 && f(thread)
     }
 
-    /// The system's id of the worker's thread, where known.
+    /// Returns the system's id of the worker's thread, where known.
     pub(crate) fn thread(&self, index: usize) -> Option<u32> {
         // Ordering: Relaxed: for display only.
         let thread = self.slots[index].thread.load(Ordering::Relaxed);
         (thread != 0).then_some(thread)
     }
 
-    /// The index of the configured worker whose place the slot has, as its own thread knows.
+    /// Returns the index of the configured worker whose place the slot has, as its own thread
+    /// knows.
     pub(crate) fn place(&self, index: usize) -> usize {
         // Ordering: Relaxed: written before the thread starts, or before the Release of
         // `is_active`, which the thread acquires; for others the lock orders it.
@@ -257,20 +260,20 @@ impl WorkerSlots {
         slot.is_looking.store(is_looking, Ordering::Relaxed);
     }
 
-    /// Whether the worker is in no turn.
+    /// Returns whether the worker is in no turn.
     pub(crate) fn is_looking(&self, index: usize) -> bool {
         // Ordering: Relaxed: the monitor may read it late.
         self.slots[index].is_looking.load(Ordering::Relaxed)
     }
 
-    /// The worker's step is about to block its thread; until the guard is dropped.
+    /// Announces that the worker's step is about to block its thread, until the guard is dropped.
     pub(crate) fn announce(&self, index: usize) -> Announced<'_> {
         let announcements = &self.slots[index].announcements;
         Announced(announcements.begin().then_some(announcements))
     }
 
-    /// How often the worker's steps have begun and ceased to be about to block: odd while a step
-    /// is.
+    /// Returns how often the worker's steps have begun and ceased to be about to block: odd while a
+    /// step is.
     pub(crate) fn announcements(&self, index: usize) -> u64 {
         self.slots[index].announcements.count()
     }
@@ -281,7 +284,7 @@ impl WorkerSlots {
         self.slots[index].overdue.store(turn, Ordering::Relaxed);
     }
 
-    /// Whether the worker's turn `turn` should give way.
+    /// Returns whether the worker's turn `turn` should give way.
     pub(crate) fn is_overdue(&self, index: usize, turn: u64) -> bool {
         // Ordering: Relaxed: a hint.
         self.slots[index].overdue.load(Ordering::Relaxed) == turn

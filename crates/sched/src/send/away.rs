@@ -17,7 +17,7 @@ fn refusal(refused: SendError) -> (SendErrorKind, Message) {
 }
 
 impl Shared {
-    /// A stand-in for the process of another scheduler, if there is a remote.
+    /// Creates a stand-in for the process of another scheduler, if there is a remote.
     #[cold]
     pub(crate) fn find_elsewhere(self: &Arc<Self>, pid: Pid) -> Option<Task> {
         let (_, pid) = self.elsewhere(pid)?;
@@ -45,7 +45,7 @@ impl ProcessCell {
         })
     }
 
-    /// As [`refuse`](Self::refuse), for a control message.
+    /// Refuses a control message as [`refuse`](Self::refuse) does others.
     #[cold]
     #[inline(never)]
     pub(super) fn refuse_control(&self, message: Message) -> Result<(), (SendErrorKind, Message)> {

@@ -64,8 +64,8 @@ impl ProcessCell {
         })
     }
 
-    /// The way of all messages: takes room, and puts the message in, behind its cause. The caller
-    /// has checked the type.
+    /// Accepts a message: takes room, and puts the message in, behind its cause. The caller has
+    /// checked the type.
     #[inline(always)]
     pub(crate) fn accept(self: &Task, cause: Option<Cause>, message: Single<Item>) -> Accepted {
         if !self.reserve(Room::take) {
@@ -75,7 +75,8 @@ impl ProcessCell {
             .map_err(|message| (self.closed(), message))
     }
 
-    /// The way of all other items but system events: takes no room, and queues the process.
+    /// Pushes an item that is neither a message nor a system event: takes no room, and queues the
+    /// process.
     pub(crate) fn push(self: &Task, item: Item) -> Result<(), Item> {
         debug_assert!(!item.is_system(), "it has to be counted");
         // In its node from the beginning: a move of the item costs as much as all the rest.
@@ -83,15 +84,15 @@ impl ProcessCell {
             .map_err(Single::into_item)
     }
 
-    /// As [`push`](Self::push), for an item in its node.
+    /// Pushes an item in its node, as [`push`](Self::push) does without.
     #[inline(never)]
     pub(crate) fn push_single(self: &Task, item: Single<Item>) -> Result<(), Single<Item>> {
         let cause = self.shared.carrier().cause();
         self.put(cause, item).map(|token| self.schedule(token))
     }
 
-    /// As [`accept`](Self::accept), and queues the process; or sends the message away. Never
-    /// blocks.
+    /// Accepts a message as [`accept`](Self::accept) does, and queues the process; or sends the
+    /// message away. Never blocks.
     #[inline(never)]
     pub(crate) fn send(
         self: &Task,
@@ -117,7 +118,7 @@ impl ProcessCell {
         }
     }
 
-    /// The token, if a push has woken the process.
+    /// Returns the token, if a push has woken the process.
     fn token_of(self: &Task, wake: Wake, wakes: Wakes) -> Option<Token> {
         (wake == Wake::Enqueue).then(|| {
             self.shared.probe.woken(self.id, &self.probe, wakes);
@@ -127,7 +128,7 @@ impl ProcessCell {
         })
     }
 
-    /// A key of the process while it is in memory: its address.
+    /// Returns a key of the process while it is in memory: its address.
     pub(crate) fn key(&self) -> u64 {
         ptr::from_ref(self).addr() as u64
     }
@@ -189,8 +190,8 @@ impl ProcessCell {
         }
     }
 
-    /// Why a message finds no room. An ended process gives no room back: "full" would invite its
-    /// sender to try again.
+    /// Tells why a message finds no room. An ended process gives no room back: "full" would invite
+    /// its sender to try again.
     pub(crate) fn no_room(&self) -> SendErrorKind {
         if self.state.is_closed() {
             self.closed()
@@ -199,7 +200,7 @@ impl ProcessCell {
         }
     }
 
-    /// Why its mailbox is closed.
+    /// Tells why its mailbox is closed.
     #[cold]
     pub(crate) fn closed(&self) -> SendErrorKind {
         if self.shared.shutdown.is_halted() {
@@ -209,7 +210,7 @@ impl ProcessCell {
         }
     }
 
-    /// The same refusal, with the reason why the mailbox is closed.
+    /// Refines a refusal with the reason why the mailbox is closed.
     pub(crate) fn refined(&self, kind: SendErrorKind) -> SendErrorKind {
         match kind {
             SendErrorKind::Closed => self.closed(),
@@ -371,7 +372,7 @@ impl ProcessCell {
         limit.is_none_or(|limit| take(&self.room, limit))
     }
 
-    /// As [`push`](Self::push), for many items.
+    /// Pushes many items as [`push`](Self::push) does one.
     pub(crate) fn push_batch(self: &Task, items: Batch<Item>) -> Result<(), Batch<Item>> {
         let put = match self.shared.carrier().cause() {
             None => self.put_batch(items, 0),
@@ -387,7 +388,7 @@ impl ProcessCell {
         put.map(|token| self.schedule(token))
     }
 
-    /// As [`put`](Self::put), for many items, of which `causes` are causes.
+    /// Puts many items in as [`put`](Self::put) does one. `causes` of them are causes.
     fn put_batch(
         self: &Task,
         items: Batch<Item>,

@@ -49,7 +49,7 @@ impl ExitActionError {
         Self { pid, action }
     }
 
-    /// The refused action. Neither of its calls has been made.
+    /// Returns the refused action. Neither of its calls has been made.
     #[must_use]
     pub fn into_action(self) -> Box<dyn ExitAction> {
         self.action.into_inner()
@@ -65,8 +65,8 @@ impl ProcessCell {
         self.ask_exit(ExitRequest::Add(action)).map_err(action_of)
     }
 
-    /// As [`add_exit_action`](Self::add_exit_action). The action also comes back when the process
-    /// is being closed.
+    /// Adds an action as [`add_exit_action`](Self::add_exit_action) does. The action also comes
+    /// back when the process is being closed.
     pub(crate) fn add_exit_action_in_time(
         self: &Task,
         action: Box<dyn ExitAction>,
@@ -98,7 +98,7 @@ impl ProcessCell {
         refused.map_or(Ok(()), Err)
     }
 
-    /// As [`ask_exit`](Self::ask_exit), until the mailbox is closed.
+    /// Asks as [`ask_exit`](Self::ask_exit) does, until the mailbox is closed.
     fn push_exit(self: &Task, request: ExitRequest) -> Result<(), ExitRequest> {
         match self.push(Item::Exit(request)) {
             Ok(()) => Ok(()),
@@ -115,7 +115,7 @@ fn action_of(refused: ExitRequest) -> Refused {
     }
 }
 
-/// As [`add`], for an action of the incarnation.
+/// Adds an action of the incarnation, as [`add`] does others.
 pub(crate) fn add_own(task: &Task, action: Box<dyn ExitAction>) -> Result<(), ExitActionError> {
     if task.origin.incarnation().is_none() {
         return add(task, action);

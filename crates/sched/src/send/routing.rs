@@ -26,12 +26,13 @@ fn again<T: Clone>(value: Option<&T>) -> Option<T> {
 }
 
 impl Shared {
-    /// Whether the PID belongs to this scheduler.
+    /// Returns whether the PID belongs to this scheduler.
     pub(crate) fn is_local(&self, pid: Pid) -> bool {
         pid.host() == self.host && (pid.node().is_none() || pid.node() == self.node)
     }
 
-    /// The PID as the scheduler knows it: without the node, if the node is the scheduler's own.
+    /// Returns the PID as the scheduler knows it: without the node, if the node is the scheduler's
+    /// own.
     pub(crate) fn canonical(&self, pid: Pid) -> Pid {
         if pid.node() == self.node {
             pid.with_node(None)
@@ -40,7 +41,7 @@ impl Shared {
         }
     }
 
-    /// The remote and the canonical PID, where the PID is of another scheduler.
+    /// Returns the remote and the canonical PID, where the PID is of another scheduler.
     #[cold]
     #[inline(never)]
     pub(crate) fn elsewhere(&self, pid: Pid) -> Option<(&Arc<dyn Remote>, Pid)> {
@@ -48,7 +49,7 @@ impl Shared {
         (!self.is_local(pid)).then(|| (remote, self.canonical(pid)))
     }
 
-    /// The live process with this PID.
+    /// Returns the live process with this PID.
     pub(crate) fn find(&self, pid: Pid) -> Option<Task> {
         if self.is_local(pid) {
             self.census.registry.get(pid.id())
@@ -83,7 +84,7 @@ impl Shared {
         self.pass_out(envelope, |to, envelope| to.send(envelope))
     }
 
-    /// As [`route`](Self::route), for a control message.
+    /// Routes a control message as [`route`](Self::route) does others.
     pub(crate) fn route_control(&self, envelope: Envelope) -> Result<(), SendError> {
         if self.is_local(envelope.target) {
             return self.deliver_control(envelope);
@@ -91,7 +92,7 @@ impl Shared {
         self.pass_out(envelope, |to, envelope| to.send_control(envelope))
     }
 
-    /// The receiver of envelopes for other hosts and nodes.
+    /// Returns the receiver of envelopes for other hosts and nodes.
     #[cold]
     #[inline(never)]
     pub(crate) fn router(&self) -> Option<&dyn EnvelopeReceiver> {
@@ -126,7 +127,7 @@ impl Shared {
         }
     }
 
-    /// As [`deliver`](Self::deliver), for a target of this scheduler.
+    /// Delivers as [`deliver`](Self::deliver) does, for a target of this scheduler.
     fn deliver_here(self: &Arc<Self>, envelope: Envelope) -> Result<(), SendError> {
         let id = envelope.target.id();
         // The message is in its node before the look-up, which the end of the process waits for.
@@ -182,7 +183,7 @@ impl Shared {
         Err(SendError::new(kind, message.to(target)))
     }
 
-    /// Why a PID of this scheduler has no process.
+    /// Tells why a PID of this scheduler has no process.
     fn unknown(&self) -> SendErrorKind {
         if self.shutdown.is_halted() {
             SendErrorKind::Stopping

@@ -17,7 +17,7 @@ pub trait Driver {
     /// Chooses a number below `of`; `what` names the purpose.
     fn choose(&mut self, what: &'static str, of: usize) -> usize;
 
-    /// Whether a fault happens; `what` names the fault.
+    /// Decides whether a fault happens; `what` names the fault.
     fn happens(&mut self, what: &'static str) -> bool;
 }
 
@@ -62,7 +62,7 @@ pub fn drive<R>(driver: Box<dyn Driver>, f: impl FnOnce() -> R) -> R {
     f()
 }
 
-/// The spares hired by a scheduler since the last call.
+/// Takes the spares hired by a scheduler since the last call.
 pub(super) fn hired(scheduler: u64) -> Vec<(usize, Deque<Token>)> {
     HIRED.with_borrow_mut(|hired| {
         let own = hired.extract_if(.., |it| it.0 == scheduler);
@@ -86,7 +86,7 @@ pub(super) fn set_time(now: Duration) {
     TIME.set(now);
 }
 
-/// The first promise broken since this thread has had its driver, once.
+/// Takes the first promise broken since this thread has had its driver, once.
 #[must_use]
 pub fn violation() -> Option<String> {
     VIOLATION.take()
@@ -141,7 +141,7 @@ impl Decide for Simulation {
         assert!(!Self::note_violation(&message), "{message}");
     }
 
-    /// The machine has the spare work.
+    /// Hires a spare: the machine has it work. Returns the deque where no simulation runs.
     fn hire<D: 'static>(scheduler: u64, worker: usize, deque: D) -> Option<D> {
         let mut deque = Some(deque);
         if Self::is_driven()
@@ -169,7 +169,7 @@ impl Decide for Simulation {
     }
 }
 
-/// Whether a fault happens; `what` names the fault.
+/// Decides whether a fault happens; `what` names the fault.
 #[must_use]
 pub fn happens(what: &'static str) -> bool {
     Simulation::happens(what)

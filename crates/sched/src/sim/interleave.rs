@@ -154,7 +154,7 @@ fn done(did: Did) {
     note(|| Note::Outside(did));
 }
 
-/// Any of the live processes.
+/// Chooses any of the live processes.
 fn any(shared: &Shared) -> Option<crate::runtime::cell::Task> {
     let tasks: Vec<_> = shared.census.registry.all().collect();
     let chosen = (!tasks.is_empty()).then(|| Simulation::choose("process", tasks.len()))??;
@@ -175,7 +175,7 @@ fn any_of<T>(what: &'static str, all: impl FnOnce() -> Vec<T>) -> Option<T> {
     all.into_iter().nth(chosen)
 }
 
-/// Shutdown, first part: submits are refused, and every process gets a cancel event.
+/// Begins a shutdown, its first part: submits are refused, and every process gets a cancel event.
 pub(super) fn tell_of_stop(shared: &Arc<Shared>) {
     shared.shutdown.begin_stopping();
     // The simulation's own clock says when it has passed.
@@ -185,7 +185,7 @@ pub(super) fn tell_of_stop(shared: &Arc<Shared>) {
     stop::cancel_all(shared);
 }
 
-/// As [`tell_of_stop`], if no shutdown has begun, and requests the deadline.
+/// Tells of a stop as [`tell_of_stop`] does, if no shutdown has begun, and requests the deadline.
 pub(super) fn begin_stop(shared: &Arc<Shared>, deadline: Duration) {
     own(shared.number, |own| {
         let asked = own.deadline;
@@ -199,7 +199,7 @@ pub(super) fn begin_stop(shared: &Arc<Shared>, deadline: Duration) {
     }
 }
 
-/// The deadline requested since the last look.
+/// Takes the deadline requested since the last look.
 pub(super) fn take_deadline(shared: &Shared) -> Option<Duration> {
     own(shared.number, |own| own.deadline.take())
 }
@@ -211,7 +211,7 @@ pub(super) fn must_stop_by(shared: &Shared, end: Duration) {
     });
 }
 
-/// When the shutdown must be over.
+/// Returns when the shutdown must be over.
 pub(super) fn stop_by(scheduler: u64) -> Option<Duration> {
     OWN.with_borrow(|all| all.get(&scheduler)?.stop_by)
 }

@@ -176,7 +176,8 @@ fn accounts(shared: &Shared) -> &Accounts {
 }
 
 impl Machine<'_> {
-    /// In a slot whose last thread has ended the worker continues with the slot's deque.
+    /// Puts a worker to work in the slot. Where the slot's last thread has ended, the worker
+    /// continues with the slot's deque.
     fn put_to_work(&self, index: usize, deque: Deque<Token>) {
         let queue = || LocalQueue::new(Arc::clone(self.shared), index, deque);
         let queue = self.queues[index].get_or_init(queue);
@@ -224,13 +225,13 @@ impl Machine<'_> {
         interleave::offer_act(self.shared, act);
     }
 
-    /// How many workers and spares there can be.
+    /// Returns the number of workers and spares there can be.
     #[must_use]
     pub fn slots(&self) -> usize {
         self.queues.len()
     }
 
-    /// The number of workers, with the spares ever needed.
+    /// Returns the number of workers, with the spares ever needed.
     #[must_use]
     pub fn workers(&self) -> usize {
         let is_there =
@@ -238,7 +239,7 @@ impl Machine<'_> {
         self.workers.iter().filter(|it| is_there(it)).count()
     }
 
-    /// Whether the worker has a move.
+    /// Returns whether the worker has a move.
     #[must_use]
     pub fn can_move(&self, worker: usize) -> bool {
         let worker = self.workers[worker].try_borrow();
@@ -260,13 +261,13 @@ impl Machine<'_> {
         did
     }
 
-    /// Whether the monitor has a move at this time.
+    /// Returns whether the monitor has a move at this time.
     #[must_use]
     pub fn monitor_can_move(&self) -> bool {
         self.monitor.try_borrow().is_ok_and(|it| it.can_move())
     }
 
-    /// The monitor's next move.
+    /// Makes the monitor's next move.
     ///
     /// # Panics
     /// When the monitor is in the middle of a move.
@@ -276,8 +277,9 @@ impl Machine<'_> {
         did
     }
 
-    /// When something is due next: a look of the monitor, the end of a blocking step, or the end of
-    /// an unneeded spare. `None` if the monitor waits for a wake-up, and nothing else is due.
+    /// Returns when something is due next: a look of the monitor, the end of a blocking step, or
+    /// the end of an unneeded spare. `None` if the monitor waits for a wake-up, and nothing else is
+    /// due.
     #[must_use]
     pub fn next_due(&self) -> Option<Duration> {
         let workers = self.of_still(|it| it.next_due());
@@ -285,7 +287,7 @@ impl Machine<'_> {
         workers.chain(look).min()
     }
 
-    /// When the next timer is due.
+    /// Returns when the next timer is due.
     #[must_use]
     pub fn timer_due(&self) -> Option<Duration> {
         let due = self
@@ -297,7 +299,7 @@ impl Machine<'_> {
         (due != NEVER).then(|| Duration::from_nanos(due))
     }
 
-    /// Whether all workers sleep, and none has a move.
+    /// Returns whether all workers sleep, and none has a move.
     #[must_use]
     pub fn sleeps(&self) -> bool {
         let sleeps = |it: &RefCell<Option<Simulated<'_>>>| {
@@ -306,8 +308,8 @@ impl Machine<'_> {
         self.workers.iter().all(sleeps)
     }
 
-    /// How long processes without a free worker may wait until a spare takes the place of a worker
-    /// whose step blocks (G6). None when nothing waits, or no spare is left.
+    /// Returns how long processes without a free worker may wait until a spare takes the place of a
+    /// worker whose step blocks (G6). None when nothing waits, or no spare is left.
     #[must_use]
     pub fn patience(&self) -> Option<Duration> {
         let shared = self.shared;
@@ -317,7 +319,7 @@ impl Machine<'_> {
         (is_kept && !shared.shutdown.is_halted()).then(|| limit.saturating_add(3 * LONGEST_LOOK))
     }
 
-    /// The time.
+    /// Returns the time.
     #[must_use]
     pub fn now(&self) -> Duration {
         self.clock.now()
@@ -335,13 +337,13 @@ impl Machine<'_> {
         check::checker(self.shared).is_some_and(|checker| checker.audit(self.shared))
     }
 
-    /// Whether something is queued anywhere.
+    /// Returns whether something is queued anywhere.
     #[must_use]
     pub fn has_work(&self) -> bool {
         self.shared.has_work()
     }
 
-    /// How many processes have been submitted and not ended.
+    /// Returns the number of processes that have been submitted and not ended.
     #[must_use]
     pub fn live(&self) -> usize {
         self.shared.census.live.get()
@@ -352,24 +354,25 @@ impl Machine<'_> {
         local::leave(|| interleave::act_outside(self.shared));
     }
 
-    /// Whether a shutdown has begun, here or in the middle of a move.
+    /// Returns whether a shutdown has begun, here or in the middle of a move.
     #[must_use]
     pub fn is_stopping(&self) -> bool {
         self.shared.shutdown.is_stopping()
     }
 
-    /// Whether the deadline of a shutdown has passed, here or in the middle of a move.
+    /// Returns whether the deadline of a shutdown has passed, here or in the middle of a move.
     #[must_use]
     pub fn is_forced(&self) -> bool {
         self.shared.shutdown.is_terminating()
     }
 
-    /// Shutdown, first part: submits are refused, and every process gets a cancel event.
+    /// Begins a shutdown, its first part: submits are refused, and every process gets a cancel
+    /// event.
     pub fn begin_stop(&self) {
         interleave::tell_of_stop(self.shared);
     }
 
-    /// The deadline given to `begin_stop` since the last call of this.
+    /// Takes the deadline given to `begin_stop` since the last call of this.
     #[must_use]
     pub fn take_deadline(&self) -> Option<Duration> {
         interleave::take_deadline(self.shared)
@@ -386,14 +389,14 @@ impl Machine<'_> {
         interleave::force(self.shared);
     }
 
-    /// Third part: the workers leave when nothing is queued.
+    /// Halts the scheduler, the third part of a shutdown: the workers leave when nothing is queued.
     pub fn halt(&self) {
         self.shared.shutdown.halt();
         self.shared.queues.idle.notify_all();
         self.shared.queues.idle.end_monitor_wait();
     }
 
-    /// Whether all workers have left.
+    /// Returns whether all workers have left.
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.of_still(|it| Some(it.is_gone()))
@@ -408,8 +411,8 @@ impl Machine<'_> {
         self.shared.report_since(&before)
     }
 
-    /// A live process so far overlooked by a shutdown: it has not been notified of the shutdown, or
-    /// continues although the deadline has passed.
+    /// Finds a live process so far overlooked by a shutdown: it has not been notified of the
+    /// shutdown, or continues although the deadline has passed.
     #[must_use]
     pub fn overlooked(&self) -> Option<Pid> {
         let mut live = self.shared.census.registry.all();
@@ -423,7 +426,7 @@ impl Machine<'_> {
         task.map(|task| task.pid())
     }
 
-    /// The remains of a scheduler whose workers have left, if any.
+    /// Describes the remains of a scheduler whose workers have left, if any.
     #[must_use]
     pub fn leftovers(&self) -> Option<String> {
         let shared = self.shared;
@@ -443,8 +446,8 @@ impl Machine<'_> {
         (!found.is_empty()).then(|| found.join(", "))
     }
 
-    /// The differences between the accounts and the counts of a scheduler whose workers have left,
-    /// if any.
+    /// Describes the differences between the accounts and the counts of a scheduler whose workers
+    /// have left, if any.
     #[must_use]
     pub fn difference(&self) -> Option<String> {
         let counted = self.shared.counters.total();

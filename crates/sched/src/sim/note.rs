@@ -162,7 +162,7 @@ impl Write for First {
     }
 }
 
-/// A message without a topic.
+/// Shows a message, without its topic.
 fn shown(message: &Payloads) -> Cow<'static, str> {
     let shows = SHOWS.with_borrow(Vec::clone);
     let own = message.first().filter(|_| message.len() == 1);
@@ -174,7 +174,7 @@ fn texts<T: ToString>(of: &[T]) -> Vec<String> {
     of.iter().map(T::to_string).collect()
 }
 
-/// The events since the last call, in order.
+/// Takes the events since the last call, in order.
 #[must_use]
 pub fn noted() -> Vec<Note> {
     NOTES.take()

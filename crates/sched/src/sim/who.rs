@@ -58,7 +58,7 @@ pub(super) fn see(pid: Pid, method: Symbol, type_name: &'static str) -> Who {
     })
 }
 
-/// The process, as text: its PID; its method and its type, once it has stepped; and its names,
+/// Describes the process: its PID; its method and its type, once it has stepped; and its names,
 /// while it has some.
 #[must_use]
 pub fn describe(pid: Pid) -> String {
@@ -68,7 +68,8 @@ pub fn describe(pid: Pid) -> String {
     })
 }
 
-/// As [`describe`], for a process submitted with this method, which may not have stepped.
+/// Describes a process as [`describe`] does, submitted with this method, which may not have
+/// stepped.
 pub(super) fn describe_ended(pid: Pid, method: Symbol) -> String {
     SEEN.with_borrow(|seen| {
         let what = seen.what.get(&pid).copied().unwrap_or((method, ""));
@@ -87,8 +88,8 @@ impl Seen {
     }
 }
 
-/// A tag of the process as a small number. A task makes large tags, without meaning to a reader:
-/// they are numbered in the order in which they are seen.
+/// Returns a tag of the process as a small number. A task makes large tags, without meaning to a
+/// reader: they are numbered in the order in which they are seen.
 #[must_use]
 pub fn tag(pid: Pid, tag: Tag) -> Tag {
     if tag < SMALL {
@@ -104,7 +105,7 @@ pub fn tag(pid: Pid, tag: Tag) -> Tag {
     })
 }
 
-/// The registered name of a command.
+/// Returns the registered name of a command.
 pub(super) fn command(id: CommandId) -> Option<Symbol> {
     SEEN.with_borrow(|seen| (seen.schedulers.iter()).find_map(|it| it.commands.name(id)))
 }
@@ -113,7 +114,8 @@ pub(super) fn forget() {
     SEEN.take();
 }
 
-/// The name of a type without the modules of its parts. A closure has the name of its function.
+/// Shortens the name of a type: the modules of its parts go. A closure has the name of its
+/// function.
 #[must_use]
 pub fn short(type_name: &str) -> String {
     let type_name = type_name.replace("::{{closure}}", "");
@@ -127,7 +129,7 @@ pub fn short(type_name: &str) -> String {
     parts.map(last).collect()
 }
 
-/// As [`short`], without parameters: the type run by a process.
+/// Shortens as [`short`] does, and leaves parameters out: the type run by a process.
 fn plain(type_name: &str) -> String {
     let (mut depth, mut name) = (0_usize, String::new());
     for letter in short(type_name).replace("->", "").chars() {

@@ -1,6 +1,6 @@
 use super::*;
 
-/// No sleeping worker, and `searching` searchers.
+/// Returns a snapshot without a sleeping worker, with `searching` searchers.
 fn all_awake(searching: u32) -> Snapshot {
     Snapshot {
         searching,

@@ -29,7 +29,7 @@ use std::sync::Arc;
 const STANDS_IN: u64 = u64::MAX;
 
 impl ProcessCell {
-    /// A cell that stands for the process with this PID, of another scheduler or gone.
+    /// Creates a cell that stands for the process with this PID, of another scheduler or gone.
     pub(crate) fn stand_in(shared: Arc<Shared>, pid: Pid) -> Task {
         let state = State::new();
         let _without_a_step = state.begin();
@@ -51,12 +51,12 @@ impl ProcessCell {
         })
     }
 
-    /// Whether it stands for a process of another scheduler.
+    /// Returns whether it stands for a process of another scheduler.
     pub(crate) fn is_stand_in(&self) -> bool {
         self.id == STANDS_IN
     }
 
-    /// The PID of the process, also of one of another scheduler.
+    /// Returns the PID of the process, also of one of another scheduler.
     pub(crate) fn target(&self) -> Pid {
         if !self.is_stand_in() {
             return self.pid();
@@ -68,12 +68,12 @@ impl ProcessCell {
         })
     }
 
-    /// Whether the process takes nothing any more, as far as this scheduler knows.
+    /// Returns whether the process takes nothing any more, as far as this scheduler knows.
     pub(crate) fn takes_nothing(&self) -> bool {
         self.state.is_closed() && (!self.is_stand_in() || self.stands_for_gone())
     }
 
-    /// Whether it stands for a process of this scheduler, which has ended.
+    /// Returns whether it stands for a process of this scheduler, which has ended.
     #[cold]
     fn stands_for_gone(&self) -> bool {
         let pid = self.target();

@@ -12,7 +12,7 @@ const _: () = {
 };
 
 impl Token {
-    /// The token of a process.
+    /// Creates the token of a process.
     ///
     /// # Safety
     /// The caller owns the token, and gives it away with this. The process is in the registry.
@@ -30,15 +30,15 @@ impl Token {
         ProcessCell::prefetch(self.pointer());
     }
 
-    /// The process, to be looked at while it is queued.
+    /// Returns the process, to be looked at while it is queued.
     pub(crate) fn cell(&self) -> &ProcessCell {
         // SAFETY: the pointer comes from an `Arc`, which the registry keeps alive.
         unsafe { &*self.pointer() }
     }
 
-    /// The process, for as long as the caller owns the token: until it has parked the process, has
-    /// queued it, or has left it to the handle. Or until it has removed the process from the
-    /// registry and dropped the reference from there.
+    /// Returns the process, for as long as the caller owns the token: until it has parked the
+    /// process, has queued it, or has left it to the handle. Or until it has removed the process
+    /// from the registry and dropped the reference from there.
     pub(crate) fn into_task(self) -> ManuallyDrop<Task> {
         // SAFETY: the pointer comes from an `Arc`, which the registry keeps alive. The copy is not
         // dropped, so it need not be counted.

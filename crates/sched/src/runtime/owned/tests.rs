@@ -64,7 +64,8 @@ fn causes_are_taken_out_a_batch_at_a_time() {
     assert!(core.aside.is_none(), "nothing is kept for no cause");
 }
 
-/// Also when a sender has counted a system event and not put it in yet.
+/// Checks that the request stays also when a sender has counted a system event and not put it in
+/// yet.
 #[test]
 fn who_is_to_be_told_stays_when_nothing_else_is_aside() {
     let (state, counters) = (State::new(), Counters::new(false));

@@ -93,7 +93,7 @@ impl Model {
         lane.new.push_back(thing);
     }
 
-    /// The next batch: an upgrade alone, or none if nothing is new.
+    /// Returns the next batch: an upgrade alone, or none if nothing is new.
     fn turn(&mut self, limit: usize) -> Vec<Thing> {
         let others_wait = !self.others.new.is_empty();
         let is_passed_over =
@@ -196,7 +196,7 @@ impl Real {
         assert!(pushed.is_ok());
     }
 
-    /// As a dispatch does it.
+    /// Answers a yield as a dispatch does.
     fn answer(&mut self, tag: u64) {
         self.core.receive(&self.state, |_| 0);
         let token = self.core.yields.number();
@@ -352,7 +352,7 @@ proptest! {
     }
 }
 
-/// A stale completion is between an answer and the messages behind it.
+/// Checks that a stale completion between an answer and messages hides none of them.
 // pins: P4, P7
 #[test]
 fn a_stale_completion_hides_nobody() {

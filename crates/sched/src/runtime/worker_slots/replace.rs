@@ -10,7 +10,7 @@ use ganger_sync::sync::lock;
 use std::time::Duration;
 
 impl WorkerSlots {
-    /// How many threads exist beyond the configured workers.
+    /// Returns the number of threads beyond the configured workers.
     pub(crate) fn spares(&self) -> usize {
         lock(&self.spares).threads
     }
@@ -20,12 +20,13 @@ impl WorkerSlots {
         lock(&self.spares).free.extend(deques.rev());
     }
 
-    /// Whether the worker may block for as long as it likes: a spare has taken its place, or can.
+    /// Returns whether the worker may block for as long as it likes: a spare has taken its place,
+    /// or can.
     pub(crate) fn can_replace(&self, index: usize) -> bool {
         self.has_spare() || self.is_replaced(index)
     }
 
-    /// Whether a spare is left.
+    /// Returns whether a spare is left.
     pub(crate) fn has_spare(&self) -> bool {
         let spares = lock(&self.spares);
         !spares.waiting.is_empty() || !spares.free.is_empty()
@@ -65,7 +66,7 @@ impl WorkerSlots {
         Ok(true)
     }
 
-    /// A replaced worker, whose deque is empty, waits until it is needed, for as long as `keep`.
+    /// Waits on a replaced worker, whose deque is empty, until it is needed, for as long as `keep`.
     pub(crate) fn retire(
         &self,
         index: usize,
@@ -96,7 +97,7 @@ impl WorkerSlots {
         }
     }
 
-    /// A replaced worker waits from now on.
+    /// Marks a replaced worker as waiting from now on.
     pub(crate) fn mark_spare(&self, index: usize) {
         let slot = &self.slots[index];
         let mut spares = lock(&self.spares);
@@ -106,7 +107,8 @@ impl WorkerSlots {
         spares.waiting.push(index);
     }
 
-    /// Whether the slot stands for a configured worker, or did until the worker was replaced.
+    /// Returns whether the slot stands for a configured worker, or did until the worker was
+    /// replaced.
     pub(crate) fn is_active(&self, index: usize) -> bool {
         // Ordering: Acquire pairs with the Release in `replace`.
         self.slots[index].is_active.load(Ordering::Acquire)
@@ -159,7 +161,7 @@ impl WorkerSlots {
         }
     }
 
-    /// The places of all workers active at this moment.
+    /// Returns the places of all workers active at this moment.
     #[cfg(test)]
     pub(crate) fn places(&self) -> Vec<usize> {
         let _spares = lock(&self.spares);

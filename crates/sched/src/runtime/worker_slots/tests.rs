@@ -23,7 +23,7 @@ impl<F: FnMut() + Send + 'static> Process for Once<F> {
     }
 }
 
-/// A scheduler of a worker and a spare, not started, with a free slot for the spare.
+/// Creates a scheduler of a worker and a spare, not started, with a free slot for the spare.
 fn unstarted() -> Scheduler {
     let builder = Scheduler::builder().workers(1).max_spares(1);
     let scheduler = builder.build().unwrap();
@@ -215,7 +215,8 @@ fn who_waits_behind_a_blocked_step_runs_when_the_system_grants_a_thread_again() 
     assert!(matches!(blocked.wait(), ExitReason::Done(_)));
 }
 
-/// As if the monitor took the worker to be still in its step.
+/// Checks that a worker about to leave keeps its place, though the monitor takes it to be still in
+/// its step.
 // pins: G6
 #[test]
 fn who_is_about_to_leave_is_not_relieved() {
