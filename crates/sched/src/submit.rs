@@ -37,7 +37,7 @@ pub(crate) struct Birth<'a> {
 }
 
 impl<'a> Birth<'a> {
-    /// A birth under this PID.
+    /// Creates a birth under this PID.
     pub(crate) fn under(pid: Pid) -> Self {
         let pid = Some(pid);
         Self {
@@ -46,7 +46,7 @@ impl<'a> Birth<'a> {
         }
     }
 
-    /// A birth by this process, on any thread.
+    /// Creates a birth by this process, on any thread.
     pub(crate) fn by(parent: &'a ProcessCell) -> Self {
         let parent = Some(parent);
         Self {
@@ -55,7 +55,7 @@ impl<'a> Birth<'a> {
         }
     }
 
-    /// A birth by this process, under this PID.
+    /// Creates a birth by this process, under this PID.
     pub(crate) fn by_under(parent: &'a ProcessCell, pid: Pid) -> Self {
         let pid = Some(pid);
         Self {
@@ -71,7 +71,7 @@ impl<'a> Birth<'a> {
 }
 
 impl Shared {
-    /// As [`begin`](Self::begin), for a process whose end no thread waits for.
+    /// Submits a process as [`begin`](Self::begin) does, whose end no thread waits for.
     pub(crate) fn submit_detached(
         self: &Arc<Self>,
         parent: &ProcessCell,
@@ -194,7 +194,7 @@ impl Shared {
         Ok(alias)
     }
 
-    /// A cell for the process: a used cell, if any.
+    /// Returns a cell for the process: a used cell, if any.
     fn cell(self: &Arc<Self>, place: &mut Place<'_>, method: Symbol, process: ProcessBox) -> Task {
         let is_limited = place.limit.unwrap_or(self.rooms.limit) != Limit::NONE;
         let origin = Origin::new(place.parent, place.inherits.take(), place.limit, is_limited);
@@ -272,7 +272,7 @@ struct Place<'a> {
 }
 
 impl<'a> Place<'a> {
-    /// None yet.
+    /// Creates a place that holds none yet.
     fn new(shared: &'a Arc<Shared>, birth: Birth<'a>) -> Self {
         let by = birth.parent;
         let (parent, inherits) = match by {
@@ -347,8 +347,8 @@ impl<'a> Place<'a> {
         Ok(())
     }
 
-    /// During a stop a live process may start others, for its clean-up, until the deadline has
-    /// passed. Other submits are refused.
+    /// Looks whether a stop refuses the submit. During a stop a live process may start others, for
+    /// its clean-up, until the deadline has passed. Other submits are refused.
     ///
     /// A process whose parent still awaits the notice of the stop is notified, as if it had been
     /// started a moment before. A notified parent knows of the stop, and its child is left alone: a
@@ -426,7 +426,7 @@ impl<'a> Place<'a> {
         error
     }
 
-    /// The process counts for itself from now on.
+    /// Keeps the place: the process counts for itself from now on.
     fn keep(&mut self) {
         self.kept = true;
     }
@@ -461,7 +461,7 @@ impl Shared {
     }
 }
 
-/// The cause of the end of a process that was not started after all.
+/// Returns the cause of the end of a process that was not started after all.
 fn cause_of(kind: &SubmitErrorKind) -> ExitCause {
     match kind {
         SubmitErrorKind::InitFailed(error)
@@ -496,7 +496,8 @@ mod tests {
     use crate::noop_process::NoopProcess;
     use std::time::Duration;
 
-    /// A stop looks up the visible processes. Its look comes just before this process is visible.
+    /// Checks the start of a process that a stop misses: the stop looks up the visible processes
+    /// just before this process is visible.
     // pins: D1
     #[test]
     fn a_process_that_a_stop_has_missed_is_told_of_it() {

@@ -40,7 +40,7 @@ impl Count {
         self.0.fetch_add(count, Ordering::Release);
     }
 
-    /// How many there have been.
+    /// Returns how many there have been.
     #[must_use]
     pub fn get(&self) -> u64 {
         // Ordering: Acquire pairs with the Release in `add`.
@@ -70,7 +70,7 @@ macro_rules! counts {
         }
 
         impl Totals {
-            /// The sum of all: it grows with every event.
+            /// Returns the sum of all: it grows with every event.
             #[must_use]
             pub fn sum(&self) -> u64 {
                 0 $(+ self.$name)+
@@ -159,7 +159,7 @@ impl Account {
         }
     }
 
-    /// How many parcels are on their way.
+    /// Returns the number of parcels on their way.
     #[must_use]
     pub fn on_their_way(&self) -> u64 {
         // The dropped parcels first: a parcel made in between makes the result too large by 1, not
@@ -168,7 +168,7 @@ impl Account {
         self.parcels.get() - dropped
     }
 
-    /// How many processes have ended.
+    /// Returns the number of ended processes.
     #[must_use]
     pub fn exits(&self) -> u64 {
         let exits = [
@@ -182,7 +182,7 @@ impl Account {
         exits.into_iter().map(Count::get).sum()
     }
 
-    /// A process has ended.
+    /// Counts the end of a process.
     pub fn exit(&self, reason: &ExitReason) {
         match reason {
             ExitReason::Done(_) => self.done.bump(),
@@ -195,9 +195,9 @@ impl Account {
         }
     }
 
-    /// Whether the completion of each yield is counted. A timer counts as fired when a worker takes
-    /// it out, and the worker completes it afterwards, perhaps when its process has ended: until
-    /// then the account can't hold.
+    /// Returns whether the completion of each yield is counted. A timer counts as fired when a
+    /// worker takes it out, and the worker completes it afterwards, perhaps when its process has
+    /// ended: until then the account can't hold.
     #[must_use]
     pub fn has_all_answers(&self, stats: &WorkerStats, timers: &TimerStats) -> bool {
         let own = self.totals();
@@ -310,7 +310,8 @@ impl Totals {
 mod tests {
     use super::*;
 
-    /// Two processes, the second a replacement, that have exchanged some parcels.
+    /// Creates the account of two processes, the second a replacement, that have exchanged some
+    /// parcels.
     fn account() -> (Account, WorkerStats) {
         let account = Account::default();
         for (count, value) in [

@@ -75,7 +75,7 @@ impl Kit {
         self.boxed(Box::new(behaviour), seed, false)
     }
 
-    /// A process to take another's place.
+    /// Creates an actor to take another's place.
     pub(crate) fn replacement(&self, behaviour: impl Behaviour, seed: u64) -> Actor {
         self.boxed(Box::new(behaviour), seed, true)
     }
@@ -95,7 +95,7 @@ impl Kit {
         }
     }
 
-    /// The same without faults.
+    /// Returns the same kit without faults.
     pub(crate) fn gentle(&self) -> Self {
         Self {
             account: Arc::clone(&self.account),

@@ -70,7 +70,7 @@ impl Ask {
         }
     }
 
-    /// Any at all.
+    /// Picks any command at all.
     pub(crate) fn any(random: &mut Rng) -> Self {
         *pick(random, &ALL)
     }
@@ -212,7 +212,7 @@ impl Answerers {
         kept.into_iter().for_each(Open::answer);
     }
 
-    /// Whether nothing is left to be answered.
+    /// Returns whether nothing is left to be answered.
     pub(crate) fn are_idle(&self) -> bool {
         // Ordering: Acquire pairs with the Release in `Open::answer`.
         self.open.load(Ordering::Acquire) == 0

@@ -78,7 +78,7 @@ impl Gate {
         self.opens.notify_all();
     }
 
-    /// How many have got there.
+    /// Returns how many have got there.
     fn inside(&self) -> u64 {
         // Ordering: Acquire pairs with the Release in `pass`.
         self.inside.load(Ordering::Acquire)
@@ -185,7 +185,7 @@ mod tests {
         format!("{{main|{id}}}").parse().unwrap()
     }
 
-    /// Two processes that finished, a forced process, and a stuck process.
+    /// Returns two processes that finished, a forced process, and a stuck process.
     fn exits() -> Vec<(Pid, ExitReason)> {
         let done = |id| (pid(id), ExitReason::Done(Payload::UNIT));
         let ended = |id| (pid(id), ExitReason::Terminated);

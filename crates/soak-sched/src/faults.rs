@@ -44,7 +44,7 @@ impl Faults {
         }
     }
 
-    /// An error or a panic in a step, or neither.
+    /// Makes a fault in a step: an error, a panic, or neither.
     pub(crate) fn in_step(self, account: &Account, random: &mut Rng) -> Result<(), BoxError> {
         panics("a step", self.step_panics, account, random);
         fails("a step", self.step_fails, random)

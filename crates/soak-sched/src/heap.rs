@@ -32,7 +32,7 @@ struct Counting;
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// The bytes in use. Exact where no other thread allocates meanwhile.
+/// Returns the bytes in use. Exact where no other thread allocates meanwhile.
 pub(crate) fn live() -> u64 {
     // Ordering: Relaxed: counts.
     let each = LIVE.iter().map(|count| count.0.load(Ordering::Relaxed));

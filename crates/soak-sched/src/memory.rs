@@ -136,7 +136,7 @@ fn grows(blocks: &[Sample; BLOCKS]) -> bool {
         && slope(blocks) * processes / 1000.0 > TOLERANCE
 }
 
-/// By how many bytes they rise for each thousand processes: the least squares' line.
+/// Returns by how many bytes they rise for each thousand processes: the least squares' line.
 fn slope(blocks: &[Sample]) -> f64 {
     let count = signed(blocks.len() as u64);
     let mean = |of: fn(&Sample) -> u64| blocks.iter().map(|it| signed(of(it))).sum::<f64>() / count;
@@ -154,7 +154,7 @@ fn slope(blocks: &[Sample]) -> f64 {
     }
 }
 
-/// The middle of a block, with the median of the bytes.
+/// Returns the middle of a block, with the median of the bytes.
 fn median(block: &[Sample]) -> Sample {
     let mut live: Vec<u64> = block.iter().map(|it| it.live).collect();
     live.sort_unstable();

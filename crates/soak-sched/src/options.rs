@@ -44,14 +44,14 @@ pub struct Options {
 }
 
 impl Options {
-    /// For how long it runs.
+    /// Returns for how long it runs.
     #[must_use]
     pub fn time(&self) -> Duration {
         Duration::from_secs_f64(self.seconds.unwrap_or(60.0 * self.minutes))
     }
 }
 
-/// A number of seconds or minutes: up to a year.
+/// Reads a number of seconds or minutes: up to a year.
 fn positive(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(number) if number > 0.0 && number <= 525_600.0 => Ok(number),

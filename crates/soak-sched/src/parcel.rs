@@ -221,7 +221,7 @@ mod tests {
         assert_eq!((own.handled, own.returned, own.lost), (2, 1, 1));
     }
 
-    /// A scheduler that loses a message in silence leaves such an account.
+    /// Checks an account as a scheduler leaves it that loses a message in silence.
     #[test]
     fn a_parcel_that_is_lost_silently_is_told() {
         let account = Arc::new(Account::default());

@@ -64,7 +64,7 @@ pub(crate) struct Patience {
 }
 
 impl Patience {
-    /// The first look.
+    /// Makes the first look.
     pub(crate) fn new(limits: Limits, now: Instant, progress: (u64, u64)) -> Self {
         Self {
             limits,
@@ -75,7 +75,7 @@ impl Patience {
         }
     }
 
-    /// The next look.
+    /// Makes the next look.
     pub(crate) fn look(&mut self, now: Instant, progress: (u64, u64)) -> Verdict {
         let passed = now.saturating_duration_since(self.last);
         let passed = passed.min(self.limits.longest_look());
@@ -98,7 +98,7 @@ impl Patience {
         }
     }
 
-    /// For how long nothing has moved.
+    /// Returns for how long nothing has moved.
     pub(crate) fn still(&self) -> Duration {
         self.still
     }
@@ -221,7 +221,7 @@ mod tests {
         }
     }
 
-    /// A hang from before the machine's suspension is found afterwards.
+    /// Checks that a hang from before the machine's suspension is found afterwards.
     #[test]
     fn a_suspension_does_not_hide_a_hang() {
         let mut bench = Bench::new(LIMITS);
@@ -237,7 +237,7 @@ mod tests {
         assert!(bench.now - resumed <= LIMITS.patience - still);
     }
 
-    /// Late looks, on a busy machine, count in full.
+    /// Checks that late looks, on a busy machine, count in full.
     #[test]
     fn a_look_that_is_somewhat_late_counts_in_full() {
         let mut bench = Bench::new(LIMITS);

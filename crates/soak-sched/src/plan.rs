@@ -74,7 +74,7 @@ impl Kind {
         Self::Trees,
     ];
 
-    /// Its name in the summary.
+    /// Returns the workload's name in the summary.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Mesh => "mesh",
@@ -155,8 +155,8 @@ impl SitePlan {
         }
     }
 
-    /// The plan of the scheduler that lives as long as the soak. Only this scheduler shows a leak
-    /// that ends with its scheduler.
+    /// Returns the plan of the scheduler that lives as long as the soak. Only this scheduler shows
+    /// a leak that ends with its scheduler.
     pub(crate) fn veteran(seed: u64) -> Self {
         Self {
             seed,
@@ -223,13 +223,13 @@ impl Ending {
         ending
     }
 
-    /// Whether every process ends without being forced.
+    /// Returns whether every process ends without being forced.
     pub(crate) fn is_bound_to_end(&self) -> bool {
         self.stubborn == 0 && self.stuck == 0
     }
 }
 
-/// How many threads the machine runs at once.
+/// Returns how many threads the machine runs at once.
 pub(crate) fn cores() -> usize {
     thread::available_parallelism().map_or(1, NonZeroUsize::get)
 }

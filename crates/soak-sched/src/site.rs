@@ -323,8 +323,7 @@ mod tests {
         }
     }
 
-    /// The worker with the fired timer hangs in the destructor before it, and the process ends
-    /// meanwhile.
+    /// Hangs the worker with the fired timer in the destructor before it, while the process ends.
     #[test]
     fn the_account_waits_for_a_timer_that_has_fired_and_is_not_completed() {
         let plan = SitePlan {

@@ -166,7 +166,7 @@ impl Soak {
         result.map(|()| summary.clone()).map_err(failed)
     }
 
-    /// Nothing moves: tells everything, and ends the program.
+    /// Gives up as nothing moves: tells everything, and ends the program.
     fn give_up(&self, what: String) {
         self.live.finish_and_clear();
         let mut summary = self.summary();
@@ -217,14 +217,14 @@ impl Soak {
     }
 }
 
-/// A line of a terminal's width.
+/// Creates a line of a terminal's width.
 fn live() -> ProgressBar {
     let line = ProgressBar::with_draw_target(None, ProgressDrawTarget::stdout());
     let style = ProgressStyle::with_template("{wide_msg}");
     line.with_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()))
 }
 
-/// How to repeat a round.
+/// Tells how to repeat a round.
 fn again(seed: u64) -> String {
     format!("Repeat it first: cargo xtask soak sched --seed {seed}")
 }

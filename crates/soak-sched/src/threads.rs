@@ -58,7 +58,7 @@ pub(crate) fn report() -> String {
     report
 }
 
-/// The threads' ids.
+/// Returns the threads' ids.
 fn threads() -> Vec<libc::pid_t> {
     let Ok(entries) = fs::read_dir("/proc/self/task") else {
         return Vec::new();
@@ -94,7 +94,7 @@ fn install(signal: libc::c_int) -> io::Result<()> {
     }
 }
 
-/// Where the thread is, the innermost first; none when it does not answer.
+/// Asks the thread for its place, the innermost function first; none when it does not answer.
 fn ask(thread: libc::pid_t, signal: libc::c_int) -> Option<Vec<usize>> {
     let slot: &'static Slot = Box::leak(Box::new(Slot {
         thread,
@@ -153,7 +153,7 @@ extern "C" fn on_signal(_: libc::c_int) {
     slot.answered.store(count.get() + 1, Ordering::Release);
 }
 
-/// A line for each function, from where the signal came.
+/// Writes a line for each function, from where the signal came.
 fn text(frames: &[usize]) -> String {
     let mut lines: Vec<Vec<String>> = frames.iter().map(|&frame| symbols(frame)).collect();
     let is_handler =

@@ -35,7 +35,7 @@ struct State {
 }
 
 impl Watch {
-    /// A round begins.
+    /// Notes that a round begins.
     pub fn begin(&self, round: impl Into<String>) {
         // Ordering: Relaxed: the watchdog may see it late.
         self.rounds.fetch_add(1, Ordering::Relaxed);
@@ -82,7 +82,7 @@ impl Watch {
         }
     }
 
-    /// The user wants the soak to end.
+    /// Notes that the user wants the soak to end.
     pub fn interrupt(&self) {
         // Ordering: Relaxed: it only ends the soak between two rounds.
         self.is_interrupted.store(true, Ordering::Relaxed);

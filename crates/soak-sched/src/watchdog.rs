@@ -64,7 +64,7 @@ impl Watchdog {
         }
     }
 
-    /// Whether the system has granted it a thread.
+    /// Returns whether the system has granted the watchdog a thread.
     pub(crate) fn is_there(&self) -> bool {
         self.thread.is_some()
     }

@@ -13,7 +13,7 @@ pub fn seed() -> u64 {
     environment::number(environment::SEED).unwrap_or_else(|| fastrand::u64(..))
 }
 
-/// The seed of the next round.
+/// Returns the seed of the next round.
 #[must_use]
 pub fn next_seed(seed: u64) -> u64 {
     Rng::with_seed(seed).u64(..)
@@ -24,7 +24,7 @@ pub fn one_in(random: &mut Rng, times: u32) -> bool {
     times > 0 && random.u32(0..times) == 0
 }
 
-/// One of `choices`.
+/// Picks one of `choices`.
 ///
 /// # Panics
 /// If `choices` is empty.

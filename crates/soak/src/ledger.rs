@@ -29,7 +29,7 @@ pub struct Item<'a> {
 }
 
 impl Ledger {
-    /// For items with ids below `items`.
+    /// Creates a ledger for items with ids below `items`.
     #[must_use]
     pub fn new(items: usize) -> Self {
         Self {
@@ -67,8 +67,8 @@ impl Ledger {
         }
     }
 
-    /// Whether every item has ended; `seen` is the caller's, 0 at first, and saves it from looking
-    /// at the same items again.
+    /// Returns whether every item has ended; `seen` is the caller's, 0 at first, and saves it from
+    /// looking at the same items again.
     pub fn is_complete(&self, seen: &mut usize) -> bool {
         // Ordering: Relaxed, because it only tells a thief when to stop.
         let has_ended = |ends: &AtomicU8| ends.load(Ordering::Relaxed) > 0;
@@ -142,7 +142,7 @@ fn list(report: &mut String, what: &str, entries: impl Iterator<Item = String>) 
 }
 
 impl Item<'_> {
-    /// The item's id.
+    /// Returns the item's id.
     #[must_use]
     pub fn id(&self) -> usize {
         self.id

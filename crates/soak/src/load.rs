@@ -35,7 +35,7 @@ pub trait Load<'a>: Send + Sized {
     /// Creates the value of an id.
     fn new(ledger: &'a Ledger, id: usize) -> Self;
 
-    /// Its id, unless all values are alike.
+    /// Returns the value's id, unless all values are alike.
     fn id(&self) -> Option<usize>;
 
     /// Ends a value after a thread has taken it.

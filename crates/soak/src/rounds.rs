@@ -32,7 +32,7 @@ pub fn run<P: Plan, T: Tally>(name: &str, round: impl FnMut(&P) -> Result<T, Str
     run_for(name, seconds, chance::seed(), clock, show, round);
 }
 
-/// The clock says how much time has passed since the beginning.
+/// Runs rounds for `seconds`. The clock says how much time has passed since the beginning.
 fn run_for<P: Plan, T: Tally>(
     name: &str,
     seconds: u64,

@@ -110,7 +110,7 @@ impl Doing {
         self.note.store(note, Ordering::Relaxed);
     }
 
-    /// How many things it has begun, and the last.
+    /// Returns the number of things that the thread has begun, and the last.
     fn look(&self) -> (u64, usize) {
         // Ordering: Relaxed: the watcher reads the note alone.
         let note = self.note.load(Ordering::Relaxed);

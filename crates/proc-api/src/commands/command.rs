@@ -20,13 +20,13 @@ pub type Tag = u64;
 pub struct CommandId(u16);
 
 impl CommandId {
-    /// The id with this number.
+    /// Creates the id with this number.
     #[must_use]
     pub const fn new(number: u16) -> Self {
         Self(number)
     }
 
-    /// The number.
+    /// Returns the number.
     #[must_use]
     pub const fn get(self) -> u16 {
         self.0
@@ -65,7 +65,7 @@ pub struct Command {
 }
 
 impl Command {
-    /// A command of kind `id` with these values.
+    /// Creates a command of kind `id` with these values.
     #[must_use]
     #[inline]
     pub fn new(id: CommandId, payloads: impl IntoPayloads) -> Self {
@@ -75,7 +75,7 @@ impl Command {
         }
     }
 
-    /// The command, moved word by word. No value is left here.
+    /// Takes the command, moved word by word. No value is left here.
     #[inline]
     pub(crate) fn take(&mut self) -> Self {
         Self {
@@ -106,7 +106,7 @@ pub struct Delivery {
 }
 
 impl Delivery {
-    /// The command with this id. The id must be of a command of Ganger's own handler.
+    /// Creates the command with this id. The id must be of a command of Ganger's own handler.
     #[must_use]
     pub fn command(self, id: CommandId) -> Command {
         Command::new(id, Payload::any(self))
@@ -121,7 +121,7 @@ impl Delivery {
     }
 }
 
-/// The advice for a command without a handler.
+/// Returns the advice for a command without a handler.
 fn remedy(id: CommandId) -> &'static str {
     /// The ids of sockets.
     const SOCKETS: std::ops::RangeInclusive<u16> = 30..=39;

@@ -12,7 +12,8 @@ pub trait CompletionSink: Send + Sync {
     /// Takes the only result of the yield with this token.
     fn complete(self: Arc<Self>, tag: Tag, token: u64, result: Result<Payload, CommandError>);
 
-    /// As [`complete`](Self::complete) with a payload, whose parts come in registers.
+    /// Completes as [`complete`](Self::complete) does, with a payload whose parts come in
+    /// registers.
     #[doc(hidden)]
     fn complete_with<'id>(
         self: Arc<Self>,
@@ -30,18 +31,18 @@ pub trait CompletionSink: Send + Sync {
         self.complete(tag, token, Err(CommandError::Dropped));
     }
 
-    /// The waiting process, if a process waits for the completion.
+    /// Returns the waiting process, if a process waits for the completion.
     fn pid(&self) -> Option<Pid>;
 
-    /// The number of the process's scheduler: processes of two schedulers may have the same PID.
-    /// Zero without a known scheduler.
+    /// Returns the number of the process's scheduler: processes of two schedulers may have the same
+    /// PID. Zero without a known scheduler.
     #[doc(hidden)]
     fn scheduler(&self) -> u64 {
         0
     }
 
-    /// Whether the process has been asked to finish, takes no further step, has ended, or has taken
-    /// the yield back.
+    /// Returns whether the process has been asked to finish, takes no further step, has ended, or
+    /// has taken the yield back.
     fn is_cancelled(&self, token: u64) -> bool;
 
     /// Has `call` made when the process has ended or has taken the yield back, if the call still
@@ -158,13 +159,14 @@ impl Completer {
         }
     }
 
-    /// The waiting process; `None` when code outside of any process waits for the answer.
+    /// Returns the waiting process; `None` when code outside of any process waits for the answer.
     #[must_use]
     pub fn pid(&self) -> Option<Pid> {
         self.sink.as_ref().and_then(|sink| sink.pid())
     }
 
-    /// As [`pid`](Self::pid), and the number of the process's scheduler.
+    /// Returns the waiting process as [`pid`](Self::pid) does, and the number of the process's
+    /// scheduler.
     #[doc(hidden)]
     #[must_use]
     pub fn asker(&self) -> Option<(Pid, u64)> {
@@ -172,16 +174,16 @@ impl Completer {
         Some((sink.pid()?, sink.scheduler()))
     }
 
-    /// The process's tag of the yield.
+    /// Returns the process's tag of the yield.
     #[must_use]
     pub fn tag(&self) -> Tag {
         self.tag
     }
 
-    /// Whether the work may be given up: the process has been asked to finish, takes no further
-    /// step, or has ended; or it has [taken the yield back](crate::StepOutput::cancel). Once
-    /// `true`, it stays `true`. Never blocks, except on a lock held for O(1) if the process takes
-    /// yields back.
+    /// Returns whether the work may be given up. The process has been asked to finish, takes no
+    /// further step, or has ended; or it has [taken the yield back](crate::StepOutput::cancel).
+    /// Once `true`, the answer stays `true`. Never blocks, except on a lock held for O(1) if the
+    /// process takes yields back.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         let sink = self.sink.as_ref();
@@ -233,7 +235,7 @@ impl Completer {
         is_kept.then_some(EndWatch(call))
     }
 
-    /// The sink that gets the answer.
+    /// Returns the sink that gets the answer.
     #[doc(hidden)]
     #[must_use]
     pub fn sink(&self) -> Option<Arc<dyn CompletionSink>> {
@@ -262,7 +264,7 @@ impl Completer {
         self
     }
 
-    /// What makes another completer for the same yield.
+    /// Returns the parts that make another completer for the same yield.
     #[cfg(feature = "serde")]
     pub(crate) fn parts(&self) -> Option<taken::Parts> {
         let sink = self.sink.clone()?;
@@ -270,7 +272,7 @@ impl Completer {
         Some(taken::Parts { sink, tag, token })
     }
 
-    /// The sink, the tag and the token of the completer.
+    /// Returns the sink, the tag and the token of the completer.
     pub(super) fn into_parts(mut self) -> (Option<Arc<dyn CompletionSink>>, Tag, u64) {
         (self.sink.take(), self.tag, self.token)
     }

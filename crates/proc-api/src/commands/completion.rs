@@ -27,7 +27,7 @@ impl Completion {
         Self { tag, result, token }
     }
 
-    /// The scheduler's number of the yield; for schedulers.
+    /// Returns the scheduler's number of the yield; for schedulers.
     #[must_use]
     #[inline]
     pub fn token(&self) -> u64 {

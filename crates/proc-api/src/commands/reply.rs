@@ -62,13 +62,13 @@ impl<T: Send + 'static> Reply<T> {
         self.completer.fail(error);
     }
 
-    /// The waiting process; `None` when code outside of any process waits for the answer.
+    /// Returns the waiting process; `None` when code outside of any process waits for the answer.
     #[must_use]
     pub fn pid(&self) -> Option<Pid> {
         self.completer.pid()
     }
 
-    /// Whether the work may be given up: see [`Completer::is_cancelled`].
+    /// Returns whether the work may be given up: see [`Completer::is_cancelled`].
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         self.completer.is_cancelled()
@@ -80,13 +80,13 @@ impl<T: Send + 'static> Reply<T> {
         self.completer.on_end(call)
     }
 
-    /// The completer beneath, where it is.
+    /// Returns the completer beneath, where it is.
     #[cfg(feature = "serde")]
     pub(crate) fn completer(&self) -> &Completer {
         &self.completer
     }
 
-    /// The completer beneath, for answers that are payloads.
+    /// Returns the completer beneath, for answers that are payloads.
     pub fn untyped(self) -> Completer {
         self.completer
     }

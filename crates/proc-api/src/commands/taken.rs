@@ -32,7 +32,7 @@ pub(crate) struct Parts {
 }
 
 impl Parts {
-    /// Whether both are of the same yield.
+    /// Returns whether both are of the same yield.
     #[cfg(feature = "serde")]
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         self.is_of(&other.sink, other.tag, other.token)
@@ -44,7 +44,8 @@ impl Parts {
     }
 }
 
-/// Whether the completer that is used or dropped here and now is of a message that has been taken.
+/// Returns whether the completer that is used or dropped here and now is of a message that has been
+/// taken. Forgets the completer then.
 #[inline]
 pub(super) fn is_taken(sink: &Arc<dyn CompletionSink>, tag: Tag, token: u64) -> bool {
     COUNT.get() > 0 && remove(sink, tag, token)

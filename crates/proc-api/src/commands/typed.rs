@@ -89,7 +89,7 @@ impl CommandId {
     #[doc(hidden)]
     pub const UNTIL: Self = Self::new(41);
 
-    /// The id of a typed command: the same each time in a run of a program. O(1).
+    /// Returns the id of a typed command: the same each time in a run of a program. O(1).
     #[must_use]
     #[inline]
     pub fn of<C: TypedCommand>() -> Self {
@@ -133,7 +133,7 @@ impl CommandId {
         Self::FIRST_TYPED.checked_add(index).map(Self::new)
     }
 
-    /// The type of the command, for a typed command that the program has seen.
+    /// Returns the type of the command, for a typed command that the program has seen.
     #[must_use]
     pub fn kind(self) -> Option<Kind> {
         let index = self.get().checked_sub(Self::FIRST_TYPED)?;
@@ -176,7 +176,7 @@ impl<C: TypedCommand> Asked<C> {
         Self { tag, command }
     }
 
-    /// Whether the completion has this tag.
+    /// Returns whether the completion has this tag.
     #[must_use]
     pub fn is_answered_by(self, completion: &Completion) -> bool {
         completion.tag == self.tag
@@ -206,7 +206,7 @@ impl<C> fmt::Debug for Asked<C> {
 }
 
 impl Completion {
-    /// The answer, as a `T`.
+    /// Takes the answer, as a `T`.
     ///
     /// # Errors
     /// The error of the command, or [`CommandError::WrongType`], with the answer inside.
@@ -279,7 +279,7 @@ mod tests {
         );
     }
 
-    /// The types are more than a thread remembers, and share its places.
+    /// Checks more types than a thread remembers, so that they share its places.
     #[test]
     fn many_types_keep_their_numbers() {
         struct Nth<const N: usize>;

@@ -110,7 +110,7 @@ impl From<NoAnswer<'_>> for CommandError {
     }
 }
 
-/// The text of the error, followed by those of its sources.
+/// Returns the text of the error, followed by the texts of its sources.
 fn text_of_chain(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();

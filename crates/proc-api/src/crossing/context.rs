@@ -13,8 +13,8 @@ use std::thread::LocalKey;
 
 /// The asking side of a connection to another node.
 pub trait Outgoing: Send + Sync {
-    /// A number for a reply that is being encoded: it is given once in a session. `None` when the
-    /// session has no room for another; the message can't be encoded then.
+    /// Returns a number for a reply that is being encoded: it is given once in a session. `None`
+    /// when the session has no room for another; the message can't be encoded then.
     fn reply(&self) -> Option<u64>;
 }
 
@@ -122,13 +122,13 @@ pub struct Replies {
 }
 
 impl Replies {
-    /// Whether the message has none.
+    /// Returns whether the message has no replies.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.of.is_empty()
     }
 
-    /// The numbers of the replies.
+    /// Iterates over the numbers of the replies.
     pub fn numbers(&self) -> impl Iterator<Item = u64> {
         self.of.iter().map(|it| it.0)
     }
@@ -205,14 +205,14 @@ pub(super) fn number_of<T: Send + 'static>(reply: &Reply<T>) -> Result<u64, &'st
     Ok(number)
 }
 
-/// Whether this thread is in [`encode`]: for crates whose values cross, too.
+/// Returns whether this thread is in [`encode`]: for crates whose values cross, too.
 #[doc(hidden)]
 #[must_use]
 pub fn is_encoding() -> bool {
     ENCODER.with_borrow(Option::is_some)
 }
 
-/// The PID as the other node knows it.
+/// Returns the PID as the other node knows it.
 pub(super) fn leaving(pid: Pid) -> Pid {
     let node = ENCODER.with_borrow(|it| it.as_ref().and_then(|it| it.node));
     pid.with_node(pid.node().or(node))
@@ -225,7 +225,7 @@ fn incoming() -> Option<(Option<NodeName>, Arc<dyn Incoming>)> {
     })
 }
 
-/// The PID in the text, as this node knows it.
+/// Reads the PID in the text, as this node knows it.
 pub(super) fn arriving(text: &str) -> Result<Pid, ParsePidError> {
     let Some((node, incoming)) = incoming() else {
         return text.parse();
@@ -238,7 +238,7 @@ pub(super) fn arriving(text: &str) -> Result<Pid, ParsePidError> {
     })
 }
 
-/// The completer of an arriving reply.
+/// Makes the completer of an arriving reply.
 pub(super) fn completer(number: u64, asker: Option<Pid>) -> Result<Completer, &'static str> {
     let incoming = incoming().ok_or(
         "a reply can be deserialized in a message of another node alone: in `crossing::decode`",

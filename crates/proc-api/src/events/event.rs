@@ -31,7 +31,7 @@ pub enum Event {
 const _: () = assert!(size_of::<Event>() == 56 && size_of::<Event>() == size_of::<Message>());
 
 impl Event {
-    /// The message, whether it is a control message or not.
+    /// Returns the message, whether it is a control message or not.
     #[must_use]
     pub fn message(&self) -> Option<&Message> {
         match self {
@@ -53,8 +53,8 @@ impl Event {
         }
     }
 
-    /// The message by value, whether it is a control message or not. For processes that treat both
-    /// alike.
+    /// Returns the message by value, whether it is a control message or not. For processes that
+    /// treat both alike.
     ///
     /// ```
     /// use ganger_proc_api::{Event, Message};

@@ -27,7 +27,7 @@ pub enum ExitReason {
 }
 
 impl ExitReason {
-    /// The result, if it finished by itself.
+    /// Returns the result, if the process finished by itself.
     ///
     /// ```
     /// use ganger_proc_api::{BoxError, ExitReason, Payload};
@@ -49,7 +49,7 @@ impl ExitReason {
         }
     }
 
-    /// The result as a `T`, if the process finished by itself with a `T`.
+    /// Returns the result as a `T`, if the process finished by itself with a `T`.
     ///
     /// ```
     /// use ganger_proc_api::ExitReason;
@@ -70,7 +70,7 @@ impl ExitReason {
         Ok(self.into_result()?.take()?)
     }
 
-    /// Whether it finished by itself.
+    /// Returns whether the process finished by itself.
     #[must_use]
     pub fn is_done(&self) -> bool {
         matches!(self, Self::Done(_))

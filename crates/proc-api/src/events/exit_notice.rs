@@ -22,7 +22,7 @@ pub struct ExitNotice {
 }
 
 impl ExitNotice {
-    /// A notice, for schedulers and for unit tests of processes.
+    /// Creates a notice, for schedulers and for unit tests of processes.
     #[must_use]
     pub fn new(pid: Pid, tag: Tag, cause: ExitCause) -> Self {
         Self {
@@ -35,7 +35,7 @@ impl ExitNotice {
         }
     }
 
-    /// The same notice, but it overtakes nothing: for schedulers.
+    /// Makes the notice overtake nothing: for schedulers.
     #[must_use]
     pub fn in_order(self) -> Self {
         Self {
@@ -44,13 +44,13 @@ impl ExitNotice {
         }
     }
 
-    /// Whether the notice stays behind the messages that have arrived before it.
+    /// Returns whether the notice stays behind the messages that have arrived before it.
     #[must_use]
     pub fn is_in_order(&self) -> bool {
         self.in_order
     }
 
-    /// The same notice, but a withdrawal hides it from later steps: for crates above the scheduler.
+    /// Makes a withdrawal hide the notice from later steps: for crates above the scheduler.
     #[must_use]
     pub fn withdrawn_by(self, withdrawal: &Withdrawal) -> Self {
         Self {
@@ -59,7 +59,7 @@ impl ExitNotice {
         }
     }
 
-    /// The same notice, for an incarnation of a process that is restarted in place: no other
+    /// Makes the notice one for an incarnation of a process that is restarted in place: no other
     /// incarnation is shown it. For crates above the scheduler.
     #[must_use]
     pub fn for_incarnation(self, end: Option<Withdrawal>) -> Self {
@@ -69,7 +69,7 @@ impl ExitNotice {
         }
     }
 
-    /// Whether the notice has been withdrawn: [`Events`](crate::Events) passes it over.
+    /// Returns whether the notice has been withdrawn: [`Events`](crate::Events) passes it over.
     #[must_use]
     #[inline]
     pub fn is_withdrawn(&self) -> bool {
@@ -113,7 +113,7 @@ impl Withdrawal {
         self.0.store(true, Ordering::Relaxed);
     }
 
-    /// Whether the notices have been withdrawn.
+    /// Returns whether the notices have been withdrawn.
     #[must_use]
     #[inline]
     pub fn is_withdrawn(&self) -> bool {
@@ -121,13 +121,13 @@ impl Withdrawal {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// Whether both withdraw the same notices.
+    /// Returns whether both withdraw the same notices.
     #[must_use]
     pub fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
-    /// Whether a clone exists, for example in a notice that no step has taken.
+    /// Returns whether a clone exists, for example in a notice that no step has taken.
     #[must_use]
     pub fn is_shared(&self) -> bool {
         Arc::strong_count(&self.0) > 1
@@ -135,7 +135,7 @@ impl Withdrawal {
 }
 
 impl ExitCause {
-    /// The cause for `reason`; `text` makes the texts of errors. For schedulers.
+    /// Returns the cause for `reason`; `text` makes the texts of errors. For schedulers.
     #[doc(hidden)]
     #[must_use]
     pub fn of(

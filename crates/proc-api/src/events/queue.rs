@@ -44,15 +44,15 @@ pub struct Events<'a> {
 /// The list behind [`Events`]. Each scheduler keeps it in its own form, so that events need not be
 /// moved before a step takes them. For unit tests of processes, a `VecDeque` is such a list.
 pub trait EventQueue {
-    /// The number of events.
+    /// Returns the number of events.
     fn len(&self) -> usize;
 
-    /// Whether the list is empty.
+    /// Returns whether the list is empty.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The first event, left in place.
+    /// Returns the first event, left in place.
     fn front(&self) -> Option<&Event>;
 
     /// Takes the first event.
@@ -61,8 +61,9 @@ pub trait EventQueue {
     /// Takes the first event for which `wanted` holds. The rest keeps its order.
     fn take_where(&mut self, wanted: &mut dyn FnMut(&Event) -> bool) -> Option<Event>;
 
-    /// As [`take_where`](Self::take_where), without system events, and without messages and
-    /// completions left by earlier steps. A queue without this distinction looks at all events.
+    /// Takes an event as [`take_where`](Self::take_where) does, without system events, and without
+    /// messages and completions left by earlier steps. A queue without this distinction looks at
+    /// all events.
     #[doc(hidden)]
     fn take_new_where(&mut self, wanted: &mut dyn FnMut(&Event) -> bool) -> Option<Event> {
         self.take_where(wanted)
@@ -102,8 +103,8 @@ impl<'a> Events<'a> {
         Self::of(queue, None)
     }
 
-    /// As [`new`](Self::new). A cursor must be over all events of `queue`; it tells the queue how
-    /// many events have been taken.
+    /// Creates the events as [`new`](Self::new) does. A cursor must be over all events of `queue`;
+    /// it tells the queue how many events have been taken.
     #[doc(hidden)]
     #[inline]
     pub fn of(queue: &'a mut (dyn EventQueue + 'a), cursor: Option<&'a EventCursor>) -> Self {
@@ -113,7 +114,7 @@ impl<'a> Events<'a> {
         }
     }
 
-    /// The number of events left, withdrawn notices included.
+    /// Returns the number of events left, withdrawn notices included.
     #[must_use]
     #[inline]
     pub fn len(&self) -> usize {
@@ -123,15 +124,15 @@ impl<'a> Events<'a> {
         }
     }
 
-    /// Whether no event is left.
+    /// Returns whether no event is left.
     #[must_use]
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The next event, left in place. It may be a withdrawn notice; [`next`](Iterator::next) passes
-    /// it over.
+    /// Returns the next event, left in place. It may be a withdrawn notice;
+    /// [`next`](Iterator::next) passes it over.
     #[must_use]
     pub fn peek(&self) -> Option<&Event> {
         match &self.reader {
@@ -156,8 +157,8 @@ impl<'a> Events<'a> {
         taken
     }
 
-    /// As [`take_where`](Self::take_where), at least among the new messages and completions: for
-    /// crates whose earlier steps have looked at the older events. O(new events).
+    /// Takes an event as [`take_where`](Self::take_where) does, at least among the new messages and
+    /// completions: for crates whose earlier steps have looked at the older events. O(new events).
     #[doc(hidden)]
     pub fn take_new_where(&mut self, mut wanted: impl FnMut(&Event) -> bool) -> Option<Event> {
         self.queue
@@ -208,7 +209,7 @@ impl Events<'_> {
     }
 }
 
-/// Whether the event is a withdrawn notice.
+/// Returns whether the event is a withdrawn notice.
 #[inline]
 fn is_withdrawn(event: &Event) -> bool {
     matches!(event, Event::Exit(notice) if notice.is_withdrawn())

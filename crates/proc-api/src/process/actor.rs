@@ -167,7 +167,7 @@ pub trait Actor: Send + 'static {
         Ok(())
     }
 
-    /// The state of the actor, as an operator sees it: see [`Process::inspect`].
+    /// Returns the state of the actor, as an operator sees it: see [`Process::inspect`].
     fn inspect(&self) -> Option<String> {
         None
     }

@@ -11,7 +11,7 @@ use std::task::Waker;
 
 /// A scheduler's side of a [`Context`](crate::Context).
 pub trait ContextBackend: Any + Send + Sync {
-    /// The process's own PID.
+    /// Returns the process's own PID.
     fn pid(&self) -> Pid;
 
     /// Has the process take only messages of this kind, until the process is replaced.
@@ -19,7 +19,7 @@ pub trait ContextBackend: Any + Send + Sync {
         let _ = kind;
     }
 
-    /// The name of the process's node, if the node has a name.
+    /// Returns the name of the process's node, if the node has a name.
     fn node_name(&self) -> Option<NodeName> {
         None
     }
@@ -92,7 +92,7 @@ pub trait ContextBackend: Any + Send + Sync {
         })
     }
 
-    /// The process with this name.
+    /// Returns the process with this name.
     fn whereis(&self, name: &str) -> Option<Pid> {
         let _ = name;
         None
@@ -115,12 +115,12 @@ pub trait ContextBackend: Any + Send + Sync {
         Err(NotFound { pid: target })
     }
 
-    /// A waker that has the process take a step. By default, the waker does nothing.
+    /// Returns a waker that has the process take a step. By default, the waker does nothing.
     fn waker(self: Arc<Self>) -> Waker {
         Waker::noop().clone()
     }
 
-    /// Whether the process has been asked to finish.
+    /// Returns whether the process has been asked to finish.
     fn is_cancelled(&self) -> bool;
 
     /// Takes note of a failed command whose actor takes no answers.
@@ -147,7 +147,8 @@ pub trait ContextBackend: Any + Send + Sync {
         f();
     }
 
-    /// Whether the step on this thread has used up its share of time while other processes wait.
+    /// Returns whether the step on this thread has used up its share of time while other processes
+    /// wait.
     fn should_yield(&self) -> bool {
         false
     }

@@ -19,8 +19,8 @@ impl CancelToken {
         Self { backend }
     }
 
-    /// Whether the process has been asked to finish, takes no further step, or has ended. Never
-    /// blocks. Once `true`, it stays `true`.
+    /// Returns whether the process has been asked to finish, takes no further step, or has ended.
+    /// Never blocks. Once `true`, the answer stays `true`.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         self.backend.is_cancelled()

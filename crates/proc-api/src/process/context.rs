@@ -41,7 +41,7 @@ impl Context {
         Self { backend }
     }
 
-    /// A context without a scheduler, for unit tests of processes.
+    /// Creates a context without a scheduler, for unit tests of processes.
     ///
     /// Every send fails with [`SendErrorKind::HostNotFound`](crate::SendErrorKind::HostNotFound),
     /// every submit with [`SubmitErrorKind::Stopping`](crate::SubmitErrorKind::Stopping), every
@@ -51,7 +51,7 @@ impl Context {
         Self::new(Arc::new(Detached(pid)))
     }
 
-    /// The process's own PID.
+    /// Returns the process's own PID.
     #[must_use]
     pub fn pid(&self) -> Pid {
         self.backend.pid()
@@ -74,7 +74,7 @@ impl Context {
         self.backend.leaves_answer(tag, error);
     }
 
-    /// The backend, if it is a `B`; for crates that add to a context.
+    /// Returns the backend, if it is a `B`; for crates that add to a context.
     #[doc(hidden)]
     #[must_use]
     pub fn backend<B: Any + Send + Sync>(&self) -> Option<Arc<B>> {
@@ -83,7 +83,7 @@ impl Context {
         backend.downcast().ok()
     }
 
-    /// As [`backend`](Self::backend), borrowed: it costs no reference.
+    /// Borrows the backend as [`backend`](Self::backend) returns it: this costs no reference.
     #[doc(hidden)]
     #[must_use]
     #[inline]
@@ -91,7 +91,7 @@ impl Context {
         downcast_ref(&*self.backend)
     }
 
-    /// As [`backend`](Self::backend), as the pointer of `Arc::as_ptr`.
+    /// Returns the backend as [`backend`](Self::backend) does, as the pointer of `Arc::as_ptr`.
     #[doc(hidden)]
     #[must_use]
     #[inline]
@@ -100,8 +100,8 @@ impl Context {
         Some(Arc::as_ptr(&self.backend).cast())
     }
 
-    /// The name of the process's node, if the node has a name. For PIDs on their way to other
-    /// nodes.
+    /// Returns the name of the process's node, if the node has a name. For PIDs on their way to
+    /// other nodes.
     ///
     /// ```
     /// # use ganger_proc_api::{Pid, Context};
@@ -167,8 +167,8 @@ impl Context {
             .submit(to_box(process), method.into(), input.into_payloads())
     }
 
-    /// As [`submit`](Self::submit), with a PID of the caller's choice: a PID of the same scheduler,
-    /// with an id below 2^32, and of no live process.
+    /// Submits a process as [`submit`](Self::submit) does, with a PID of the caller's choice: a PID
+    /// of the same scheduler, with an id below 2^32, and of no live process.
     ///
     /// # Errors
     /// [`SubmitError`], with the process inside if it can be submitted again.
@@ -263,8 +263,8 @@ impl Context {
         Arc::clone(&self.backend).register_name(name)
     }
 
-    /// The process of the same scheduler with this name. Blocks at most briefly, for the lock of a
-    /// part of the table.
+    /// Returns the process of the same scheduler with this name. Blocks at most briefly, for the
+    /// lock of a part of the table.
     #[must_use]
     pub fn whereis(&self, name: &str) -> Option<Pid> {
         self.backend.whereis(name)
@@ -331,7 +331,7 @@ impl Context {
         Arc::clone(&self.backend).waker()
     }
 
-    /// Whether the process has been asked to finish. Never blocks.
+    /// Returns whether the process has been asked to finish. Never blocks.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         self.backend.is_cancelled()
@@ -370,10 +370,10 @@ impl Context {
         }
     }
 
-    /// Whether this step should return with [`step_again`](crate::StepOutput::step_again): it has
-    /// used up its share of time, while other processes wait and no worker is free for them. The
-    /// share is 10 ms by default (`Builder::chain_limit`). Costs a call and a few loads, and writes
-    /// nothing.
+    /// Returns whether this step should return with [`step_again`](crate::StepOutput::step_again).
+    /// The step has used up its share of time then, while other processes wait and no worker is
+    /// free for them. The share is 10 ms by default (`Builder::chain_limit`). Costs a call and a
+    /// few loads, and writes nothing.
     ///
     /// Call it from inside a step, on the step's own thread; elsewhere it is `false`.
     #[must_use]
@@ -398,7 +398,7 @@ impl Context {
     }
 }
 
-/// The process on the heap: where it is, if it is in a box.
+/// Puts the process on the heap: where it is, if it is in a box.
 fn to_box<P: Process>(process: P) -> Box<dyn Process> {
     in_box(process).unwrap_or_else(|process| Box::new(process))
 }

@@ -15,8 +15,8 @@ use std::sync::Arc;
             `Send + Sync + 'static`"
 )]
 pub trait Lifecycle: Send + Sync + 'static {
-    /// A process is about to start: its `init` has returned, and it has not been queued. Runs on
-    /// the submitting thread.
+    /// Takes the start of a process, just before it: its `init` has returned, and it has not been
+    /// queued. Runs on the submitting thread.
     ///
     /// # Errors
     /// An error or a panic rolls the start back: the PID is freed, `close` is called, and the

@@ -102,7 +102,7 @@ enum OutcomeKind {
 }
 
 impl StepOutput {
-    /// A buffer without yields. Its outcome is [`Outcome::Wait`].
+    /// Creates a buffer without yields. Its outcome is [`Outcome::Wait`].
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -123,8 +123,9 @@ impl StepOutput {
         }
     }
 
-    /// As [`yield_command`](Self::yield_command), but takes a fresh command out of its place, and
-    /// leaves no value there. For crates that keep the command until their poll.
+    /// Yields a command as [`yield_command`](Self::yield_command) does, but takes a fresh command
+    /// out of its place, and leaves no value there. For crates that keep the command until their
+    /// poll.
     #[doc(hidden)]
     #[inline]
     pub fn yield_out_of(&mut self, command: &mut Command, tag: Tag) {
@@ -184,8 +185,8 @@ impl StepOutput {
         self.decide(OutcomeKind::StepAgain);
     }
 
-    /// As [`step_again`](Self::step_again), but behind the other ready processes: for a process
-    /// with much work that is less urgent than theirs.
+    /// Steps again as [`step_again`](Self::step_again) does, but behind the other ready processes:
+    /// for a process with much work that is less urgent than theirs.
     ///
     /// The process goes behind the other processes of its worker, or to the end of the queue that
     /// all workers share. `step_again` costs less.
@@ -346,7 +347,7 @@ impl StepOutput {
         );
     }
 
-    /// The commands written so far.
+    /// Returns the commands written so far.
     #[must_use]
     #[inline]
     pub fn yields(&self) -> &[Yield] {
@@ -356,13 +357,13 @@ impl StepOutput {
         }
     }
 
-    /// The tags of yields to be taken back, in the order of the calls.
+    /// Returns the tags of yields to be taken back, in the order of the calls.
     #[must_use]
     pub fn cancelled(&self) -> &[Tag] {
         &self.cancelled
     }
 
-    /// The outcome.
+    /// Returns the outcome.
     #[must_use]
     #[inline]
     pub fn outcome(&self) -> &Outcome {
@@ -452,7 +453,7 @@ mod tests {
     use super::*;
     use crate::CommandId;
 
-    /// The room of the buffer after each of several steps with these numbers of commands.
+    /// Returns the room of the buffer after each of several steps with these numbers of commands.
     fn room_after<const N: usize>(steps: [usize; N]) -> [usize; N] {
         let mut out = StepOutput::new();
         steps.map(|commands| {

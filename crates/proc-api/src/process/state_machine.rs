@@ -93,7 +93,8 @@ pub trait Process: Any + Send {
     /// however the process ends, and never while `step` runs.
     fn close(&mut self) {}
 
-    /// The state of the process, as an operator sees it. `None`, the default, shows nothing.
+    /// Returns the state of the process, as an operator sees it. `None`, the default, shows
+    /// nothing.
     ///
     /// A scheduler calls the hook between two steps, where it allows operators to look. A panic in
     /// the hook is contained, and the process goes on.
@@ -101,7 +102,7 @@ pub trait Process: Any + Send {
         None
     }
 
-    /// A function that returns the name of the process's type. For schedulers.
+    /// Returns a function that returns the name of the process's type. For schedulers.
     #[doc(hidden)]
     fn namer(&self) -> fn() -> &'static str {
         any::type_name::<Self>
@@ -195,7 +196,7 @@ pub struct UnknownMethod {
 }
 
 impl UnknownMethod {
-    /// The error for `method`.
+    /// Creates the error for `method`.
     #[must_use]
     pub fn new(method: &str) -> Self {
         Self {

@@ -98,7 +98,7 @@ impl Error for SubmitErrorKind {
 }
 
 impl SubmitError {
-    /// The refusal for the reason `kind`, without a process.
+    /// Creates the refusal for the reason `kind`, without a process.
     #[must_use]
     pub fn new(kind: SubmitErrorKind) -> Self {
         Self {
@@ -107,7 +107,7 @@ impl SubmitError {
         }
     }
 
-    /// The same refusal with the refused process and its input.
+    /// Puts the refused process and its input into the refusal.
     #[must_use]
     pub fn with_process(self, process: Box<dyn Process>, input: Payloads) -> Self {
         Self {
@@ -116,14 +116,15 @@ impl SubmitError {
         }
     }
 
-    /// The process, if it can be submitted again; see [`into_parts`](Self::into_parts).
+    /// Returns the process, if it can be submitted again; see [`into_parts`](Self::into_parts).
     #[must_use]
     pub fn into_process(self) -> Option<Box<dyn Process>> {
         self.into_parts().map(|(process, _)| process)
     }
 
-    /// The process and its input, if it can be submitted again: when it was refused before its
-    /// `init`, or when `init` returned an error. In the latter case the input has been consumed.
+    /// Returns the process and its input, if it can be submitted again: when it was refused before
+    /// its `init`, or when `init` returned an error. In the latter case the input has been
+    /// consumed.
     ///
     /// `None` when `init` panicked, or when it succeeded and the start was refused afterwards. Then
     /// the process has been dropped.

@@ -49,7 +49,7 @@ impl UpgradeRequest {
         }
     }
 
-    /// An upgrade to `process`.
+    /// Creates an upgrade to `process`.
     #[must_use]
     pub fn process(
         process: impl Process,

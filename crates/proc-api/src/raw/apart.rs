@@ -43,7 +43,7 @@ pub(crate) fn apart<T, R>(
     )
 }
 
-/// The value of these parts.
+/// Joins these parts to the value.
 #[inline(always)]
 pub fn join<'id, T>(first: First<'id, T>, others: Others<'id, T>) -> T {
     let words = [first.0, others.0, others.1];

@@ -27,7 +27,7 @@ pub struct Node<T> {
 }
 
 impl<T> Node<T> {
-    /// A node without an item. Its link is null.
+    /// Creates a node without an item. Its link is null.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -46,7 +46,7 @@ impl<T> Node<T> {
         unsafe { (*this).next = next };
     }
 
-    /// The place of the item.
+    /// Returns the place of the item.
     ///
     /// # Safety
     /// `this` points to a node.
@@ -103,7 +103,7 @@ impl<T> Cursor<T> {
         self.left.set(count);
     }
 
-    /// How many items have not been taken.
+    /// Returns the number of items that have not been taken.
     #[must_use]
     #[inline]
     pub fn left(&self) -> usize {
@@ -128,13 +128,13 @@ impl<'a, T> Reader<'a, T> {
         Self(cursor)
     }
 
-    /// How many items are left.
+    /// Returns the number of items that are left.
     #[inline]
     pub(crate) fn len(&self) -> usize {
         self.0.left()
     }
 
-    /// The next item, left in its node.
+    /// Returns the next item, left in its node.
     #[inline]
     pub(crate) fn peek(&self) -> Option<&T> {
         // SAFETY: while an item is left, the cursor points to a full node. The item stays there

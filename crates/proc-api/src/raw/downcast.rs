@@ -6,7 +6,7 @@
 use std::any::{Any, TypeId};
 use std::ptr;
 
-/// The value, if it is a `T`.
+/// Returns the value, if it is a `T`.
 #[inline]
 pub(crate) fn downcast_ref<T: Any>(value: &dyn Any) -> Option<&T> {
     // An order is found word by word.

@@ -27,7 +27,7 @@ impl<T> Exclusive<T> {
 }
 
 impl<T: ?Sized> Exclusive<T> {
-    /// The value, by unique reference.
+    /// Returns the value, by unique reference.
     pub fn get_mut(&mut self) -> &mut T {
         &mut self.0
     }

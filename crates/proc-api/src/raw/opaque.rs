@@ -73,19 +73,19 @@ unsafe impl Send for Opaque {}
 unsafe impl Sync for Opaque {}
 
 impl Kind {
-    /// The kind of a type.
+    /// Returns the kind of a type.
     #[must_use]
     pub const fn of<T: 'static>() -> Self {
         Self(Of::<T>::FACTS)
     }
 
-    /// The type's name, with its path, for people.
+    /// Returns the type's name, with its path, for people.
     #[must_use]
     pub fn name(self) -> &'static str {
         (self.0.name)()
     }
 
-    /// Whether it is of type `T`.
+    /// Returns whether this is the kind of type `T`.
     #[must_use]
     #[inline]
     pub fn is<T: 'static>(self) -> bool {
@@ -134,7 +134,7 @@ impl fmt::Debug for Kind {
     }
 }
 
-/// Whether a value of type `T` lies in the opaque itself.
+/// Returns whether a value of type `T` lies in the opaque itself.
 const fn is_inline<T>() -> bool {
     size_of::<T>() <= size_of::<Place>() && align_of::<T>() <= align_of::<Place>()
 }
@@ -195,13 +195,13 @@ impl Opaque {
         Self { kind, place }
     }
 
-    /// The type of the value.
+    /// Returns the type of the value.
     #[inline]
     pub(crate) fn kind(&self) -> Kind {
         self.kind
     }
 
-    /// The value, if it is a `T`.
+    /// Returns the value, if it is a `T`.
     pub(crate) fn get<T: Sync + 'static>(&self) -> Option<&T> {
         if !self.kind.is::<T>() {
             return None;
@@ -215,7 +215,7 @@ impl Opaque {
         Some(unsafe { self.place.assume_init().cast().as_ref() })
     }
 
-    /// The value, if it is a `T`.
+    /// Returns the value, if it is a `T`.
     pub(crate) fn get_mut<T: 'static>(&mut self) -> Option<&mut T> {
         if !self.kind.is::<T>() {
             return None;
@@ -224,8 +224,8 @@ impl Opaque {
         Some(unsafe { &mut *value_at::<T>(&mut self.place).0 })
     }
 
-    /// As [`take`](Self::take), and leaves a `()`. The caller reads the value in place, so the
-    /// value is moved once.
+    /// Takes the value as [`take`](Self::take) does, and leaves a `()`. The caller reads the value
+    /// in place, so the value is moved once.
     #[inline]
     pub(crate) fn take_out<T: 'static>(&mut self) -> Option<T> {
         if !self.kind.is::<T>() {
@@ -241,8 +241,8 @@ impl Opaque {
         }
     }
 
-    /// The same value in another place, moved word by word: a load of two words waits for both
-    /// stores, if they have just been made.
+    /// Moves the value to another place, word by word: a load of two words waits for both stores,
+    /// if they have just been made.
     #[inline]
     pub(crate) fn by_words(self) -> Self {
         let this = ManuallyDrop::new(self);
@@ -250,7 +250,7 @@ impl Opaque {
         Self { kind, place }
     }
 
-    /// The value, moved out, if it is a `T`.
+    /// Takes the value, moved out, if it is a `T`.
     #[inline]
     pub(crate) fn take<T: 'static>(self) -> Result<T, Self> {
         if !self.kind.is::<T>() {

@@ -58,8 +58,9 @@ pub trait EnvelopeReceiver: Send + Sync {
         self.send(envelope)
     }
 
-    /// Whether `waker` is called, once, when an envelope for the target may be taken again, after
-    /// one was refused with [`SendErrorKind::Full`]. The sender then sends again.
+    /// Has `waker` called, once, when an envelope for the target may be taken again, after one was
+    /// refused with [`SendErrorKind::Full`]. The sender then sends again. Returns whether `waker`
+    /// is called.
     ///
     /// The waker is also called when a send would be refused for another reason, and at once if
     /// that is so already, or there is room. A receiver that wakes one sender for each place that

@@ -62,7 +62,7 @@ pub enum ExitCause {
 }
 
 impl ExitCause {
-    /// Whether it finished by itself.
+    /// Returns whether the process finished by itself.
     #[must_use]
     pub fn is_done(&self) -> bool {
         *self == Self::Done
@@ -108,7 +108,7 @@ pub enum EndKind {
 }
 
 impl EndKind {
-    /// The words that follow "the process has ended".
+    /// Returns the words that follow "the process has ended".
     pub(crate) fn note(self) -> &'static str {
         match self {
             Self::Unknown => "",

@@ -55,8 +55,8 @@ impl Interner {
         }
     }
 
-    /// The number and the stored copy of `text`. O(length). Takes a lock, and allocates when the
-    /// text is new.
+    /// Stores `text`, and returns its number and the stored copy. O(length). Takes a lock, and
+    /// allocates when the text is new.
     pub(crate) fn intern(
         &self,
         text: &str,
@@ -74,7 +74,7 @@ impl Interner {
         }
     }
 
-    /// The number and the stored copy of `text`, if it is stored. Adds nothing. O(length).
+    /// Returns the number and the stored copy of `text`, if it is stored. Adds nothing. O(length).
     pub(crate) fn known(&self, text: &str) -> Option<(NonZeroU32, &'static str)> {
         let guard = self.read();
         match guard.as_ref() {
@@ -86,7 +86,7 @@ impl Interner {
         }
     }
 
-    /// The text with this number. Only the table gives numbers, so each number has a text.
+    /// Returns the text with this number. Only the table gives numbers, so each number has a text.
     pub(crate) fn text(&self, number: NonZeroU32) -> &'static str {
         let index = number.get() as usize - 1;
         let guard = self.read();
@@ -137,7 +137,7 @@ impl Table {
     }
 }
 
-/// The number of the text at `index`.
+/// Returns the number of the text at `index`.
 fn number_at(index: usize) -> Option<NonZeroU32> {
     NonZeroU32::new(u32::try_from(index + 1).ok()?)
 }

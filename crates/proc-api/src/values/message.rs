@@ -15,7 +15,7 @@ pub struct Message {
 }
 
 impl Message {
-    /// A message without a source; see [`from_pid`](Self::from_pid).
+    /// Creates a message without a source; see [`from_pid`](Self::from_pid).
     #[must_use]
     #[inline]
     pub fn new(topic: impl Into<Symbol>, payloads: impl IntoPayloads) -> Self {
@@ -26,7 +26,7 @@ impl Message {
         }
     }
 
-    /// The same message with `source` as its source.
+    /// Sets `source` as the source of the message.
     #[must_use]
     #[inline]
     pub fn from_pid(self, source: Pid) -> Self {
@@ -36,7 +36,7 @@ impl Message {
         }
     }
 
-    /// The message addressed to `target`.
+    /// Addresses the message to `target`.
     #[must_use]
     #[inline]
     pub fn to(self, target: Pid) -> Envelope {
@@ -66,7 +66,7 @@ pub struct Envelope {
 }
 
 impl Envelope {
-    /// A message from `source` to `target`.
+    /// Creates a message from `source` to `target`.
     #[must_use]
     #[inline]
     pub fn new(
@@ -95,7 +95,7 @@ pub struct SendError {
 }
 
 impl SendError {
-    /// The refusal of `envelope` for the reason `kind`.
+    /// Creates the refusal of `envelope` for the reason `kind`.
     #[must_use]
     #[inline]
     pub fn new(kind: SendErrorKind, envelope: Envelope) -> Self {
@@ -105,7 +105,7 @@ impl SendError {
         }
     }
 
-    /// The envelope, to be sent elsewhere or later.
+    /// Returns the envelope, to be sent elsewhere or later.
     #[must_use]
     pub fn into_envelope(self) -> Envelope {
         *self.envelope
@@ -173,14 +173,14 @@ pub enum SendErrorKind {
 }
 
 impl SendErrorKind {
-    /// Whether the receiver takes nothing any more, ever: it has ended, its channel is closed, or
-    /// its scheduler has stopped.
+    /// Returns whether the receiver takes nothing any more, ever: it has ended, its channel is
+    /// closed, or its scheduler has stopped.
     #[must_use]
     pub fn is_closed(&self) -> bool {
         matches!(self, Self::Ended(_) | Self::Closed | Self::Stopping)
     }
 
-    /// Whether the mailbox was full: a later send may succeed.
+    /// Returns whether the mailbox was full: a later send may succeed.
     #[must_use]
     pub fn is_full(&self) -> bool {
         matches!(self, Self::Full | Self::Timeout | Self::NotStarted)

@@ -26,26 +26,26 @@ impl Instant {
     /// A moment that never comes.
     pub const NEVER: Self = Self(u64::MAX);
 
-    /// The moment `nanos` nanoseconds after the scheduler was built.
+    /// Creates the moment `nanos` nanoseconds after the scheduler was built.
     #[must_use]
     pub const fn from_nanos(nanos: u64) -> Self {
         Self(nanos)
     }
 
-    /// How many nanoseconds it is after the scheduler was built.
+    /// Returns how many nanoseconds it is after the scheduler was built.
     #[must_use]
     pub const fn as_nanos(self) -> u64 {
         self.0
     }
 
-    /// That much later.
+    /// Returns the moment that much later.
     #[must_use]
     #[inline]
     pub fn after(self, time: Duration) -> Self {
         Self(self.0.saturating_add(nanos(time)))
     }
 
-    /// How much later it is than another moment; zero if it is earlier.
+    /// Returns how much later it is than another moment; zero if it is earlier.
     #[must_use]
     pub const fn since(self, earlier: Self) -> Duration {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))
@@ -82,7 +82,7 @@ impl Sub for Instant {
     }
 }
 
-/// A duration in nanoseconds, up to some centuries.
+/// Returns a duration in nanoseconds, up to some centuries.
 #[inline]
 fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)

@@ -140,7 +140,7 @@ macro_rules! name_type {
                 number(text, find).map(Self)
             }
 
-            /// The name's text. Takes a lock for reading.
+            /// Returns the name's text. Takes a lock for reading.
             #[must_use]
             pub fn as_str(self) -> &'static str {
                 NAMES.text(self.0)
@@ -150,7 +150,8 @@ macro_rules! name_type {
         impl FromStr for $name {
             type Err = NameError;
 
-            /// As [`new`](Self::new), but parsed names take at most [`MAX_PARSED`] places.
+            /// Finds or adds a name as [`new`](Self::new) does, but parsed names take at most
+            /// [`MAX_PARSED`] places.
             fn from_str(text: &str) -> Result<Self, NameError> {
                 Self::find(text, Find::OrAdd(Origin::Parsed))
             }

@@ -140,13 +140,13 @@ impl Payload {
         Self(Repr::Any(Opaque::new(value)))
     }
 
-    /// Whether this is [`Payload::UNIT`].
+    /// Returns whether this is [`Payload::UNIT`].
     #[must_use]
     pub fn is_unit(&self) -> bool {
         matches!(self.0, Repr::Unit)
     }
 
-    /// The type of a value from [`any`](Self::any).
+    /// Returns the type of a value from [`any`](Self::any).
     #[must_use]
     #[inline]
     pub fn kind(&self) -> Option<Kind> {
@@ -156,7 +156,8 @@ impl Payload {
         }
     }
 
-    /// The type's name of a value that is neither a text, a byte string, nor from `any`.
+    /// Returns the name of the type of a value that is neither a text, a byte string, nor from
+    /// `any`.
     pub(super) fn scalar_name(&self) -> &'static str {
         match self.0 {
             Repr::Bool(_) => "bool",
@@ -168,7 +169,7 @@ impl Payload {
         }
     }
 
-    /// The boolean, if the payload is a boolean.
+    /// Returns the boolean, if the payload is a boolean.
     #[must_use]
     pub fn as_bool(&self) -> Option<bool> {
         match self.0 {
@@ -177,7 +178,7 @@ impl Payload {
         }
     }
 
-    /// The integer, signed or unsigned, if the payload is an integer and fits.
+    /// Returns the integer, signed or unsigned, if the payload is an integer and fits.
     #[must_use]
     pub fn as_i64(&self) -> Option<i64> {
         match self.0 {
@@ -187,7 +188,7 @@ impl Payload {
         }
     }
 
-    /// The integer, signed or unsigned, if the payload is an integer and fits.
+    /// Returns the integer, signed or unsigned, if the payload is an integer and fits.
     #[must_use]
     pub fn as_u64(&self) -> Option<u64> {
         match self.0 {
@@ -197,7 +198,7 @@ impl Payload {
         }
     }
 
-    /// The floating-point number, if the payload is a floating-point number.
+    /// Returns the floating-point number, if the payload is a floating-point number.
     #[must_use]
     pub fn as_f64(&self) -> Option<f64> {
         match self.0 {
@@ -206,7 +207,7 @@ impl Payload {
         }
     }
 
-    /// The PID, if the payload is a PID.
+    /// Returns the PID, if the payload is a PID.
     #[must_use]
     pub fn as_pid(&self) -> Option<Pid> {
         match self.0 {
@@ -215,7 +216,7 @@ impl Payload {
         }
     }
 
-    /// The text, if the payload is a text.
+    /// Returns the text, if the payload is a text.
     #[must_use]
     pub fn as_str(&self) -> Option<&str> {
         match &self.0 {
@@ -226,7 +227,7 @@ impl Payload {
         }
     }
 
-    /// The bytes, if it is a byte string or a text.
+    /// Returns the bytes, if it is a byte string or a text.
     #[must_use]
     pub fn as_bytes(&self) -> Option<&[u8]> {
         match &self.0 {
@@ -239,7 +240,7 @@ impl Payload {
         }
     }
 
-    /// A reference to the value inside, if it was made by [`any`](Self::any) from a `T`.
+    /// Returns a reference to the value inside, if it was made by [`any`](Self::any) from a `T`.
     ///
     /// ```
     /// use ganger_proc_api::Payload;
@@ -253,7 +254,7 @@ impl Payload {
         }
     }
 
-    /// A reference to the value inside, if it was made by [`any`](Self::any) from a `T`.
+    /// Returns a reference to the value inside, if it was made by [`any`](Self::any) from a `T`.
     ///
     /// The reference is unique, because payloads are `Sync` and the value need not be.
     pub fn downcast_mut<T: Any>(&mut self) -> Option<&mut T> {
@@ -273,7 +274,7 @@ impl Payload {
         }
     }
 
-    /// The same payload in another place, moved word by word, if [`any`](Self::any) made it.
+    /// Moves the payload to another place, word by word, if [`any`](Self::any) made it.
     #[inline]
     pub(super) fn by_words(self) -> Self {
         match self.0 {
@@ -282,7 +283,7 @@ impl Payload {
         }
     }
 
-    /// The value inside, if it was made by [`any`](Self::any) from a `T`.
+    /// Returns the value inside, if it was made by [`any`](Self::any) from a `T`.
     ///
     /// # Errors
     /// Gives the payload back when it holds something else.
@@ -294,7 +295,7 @@ impl Payload {
         }
     }
 
-    /// The bytes, if it is a byte string or a text. Copies inline ones.
+    /// Returns the bytes, if it is a byte string or a text. Copies inline ones.
     ///
     /// # Errors
     /// Gives the payload back when it holds something else.
@@ -308,7 +309,7 @@ impl Payload {
         }
     }
 
-    /// The text, if the payload is a text.
+    /// Returns the text, if the payload is a text.
     ///
     /// # Errors
     /// Gives the payload back when it holds something else.
@@ -322,7 +323,7 @@ impl Payload {
         }
     }
 
-    /// The value behind the pointer.
+    /// Returns the value behind the pointer.
     ///
     /// # Errors
     /// Gives the payload back when its value is inline.
@@ -333,8 +334,8 @@ impl Payload {
         }
     }
 
-    /// A copy. `None` if the payload was made by [`any`](Self::any): such a value can only be
-    /// moved.
+    /// Copies the payload. `None` if the payload was made by [`any`](Self::any): such a value can
+    /// only be moved.
     #[must_use]
     pub fn try_clone(&self) -> Option<Self> {
         Some(Self(match &self.0 {

@@ -56,7 +56,7 @@ impl Drop for Many {
 const _: () = assert!(size_of::<Payloads>() == 24);
 
 impl Payloads {
-    /// An empty list.
+    /// Creates an empty list.
     #[must_use]
     pub const fn new() -> Self {
         Self(Repr::None)
@@ -75,13 +75,13 @@ impl Payloads {
         };
     }
 
-    /// The number of values.
+    /// Returns the number of values.
     #[must_use]
     pub fn len(&self) -> usize {
         self.as_slice().len()
     }
 
-    /// Whether the list is empty.
+    /// Returns whether the list is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -97,7 +97,7 @@ impl Payloads {
         }
     }
 
-    /// The same values in another place, moved word by word if the list is a single value from
+    /// Moves the values to another place, word by word if the list is a single value from
     /// [`Payload::any`].
     #[inline]
     pub(crate) fn by_words(self) -> Self {
@@ -107,7 +107,7 @@ impl Payloads {
         }
     }
 
-    /// The values.
+    /// Returns the values as a slice.
     #[must_use]
     #[inline]
     pub fn as_slice(&self) -> &[Payload] {
@@ -128,21 +128,21 @@ impl Payloads {
         all.iter_mut()
     }
 
-    /// The value at `index`.
+    /// Returns the value at `index`.
     #[must_use]
     #[inline]
     pub fn get(&self, index: usize) -> Option<&Payload> {
         self.as_slice().get(index)
     }
 
-    /// The first value.
+    /// Returns the first value.
     #[must_use]
     #[inline]
     pub fn first(&self) -> Option<&Payload> {
         self.as_slice().first()
     }
 
-    /// The first value, by value; [`Payload::UNIT`] for an empty list. The rest is dropped.
+    /// Returns the first value, by value; [`Payload::UNIT`] for an empty list. The rest is dropped.
     #[must_use]
     #[inline]
     pub fn into_first(self) -> Payload {
@@ -159,7 +159,8 @@ impl Payloads {
     }
 }
 
-/// In a box, so that the value of a caller with a single value stays in registers.
+/// Returns the first value in a box, so that the value of a caller with a single value stays in
+/// registers.
 #[cold]
 #[inline(never)]
 fn first_of(many: Vec<Payload>) -> Box<Payload> {
@@ -187,7 +188,7 @@ impl fmt::Debug for Payloads {
             value, and a command of one value is a `TypedCommand`"
 )]
 pub trait IntoPayloads {
-    /// The values.
+    /// Returns the values.
     fn into_payloads(self) -> Payloads;
 }
 

@@ -37,7 +37,7 @@ pub struct Pid {
 const _: () = assert!(size_of::<Pid>() == 16 && size_of::<Option<Pid>>() == 16);
 
 impl Pid {
-    /// The process `id` of `host` on the node that uses this PID.
+    /// Creates the PID of process `id` of `host` on the node that uses this PID.
     #[must_use]
     pub const fn new(host: HostName, id: u64) -> Self {
         Self {
@@ -47,7 +47,7 @@ impl Pid {
         }
     }
 
-    /// The process `id` of `host` on `node`.
+    /// Creates the PID of process `id` of `host` on `node`.
     #[must_use]
     pub const fn on_node(node: NodeName, host: HostName, id: u64) -> Self {
         Self {
@@ -77,25 +77,25 @@ impl Pid {
         parse(text, Find::Known)
     }
 
-    /// The same PID with `node`, or, for `None`, relative to the node that uses it.
+    /// Returns the same PID with `node`, or, for `None`, relative to the node that uses it.
     #[must_use]
     pub const fn with_node(self, node: Option<NodeName>) -> Self {
         Self { node, ..self }
     }
 
-    /// The node, unless the PID is relative.
+    /// Returns the node, unless the PID is relative.
     #[must_use]
     pub const fn node(self) -> Option<NodeName> {
         self.node
     }
 
-    /// The host.
+    /// Returns the host.
     #[must_use]
     pub const fn host(self) -> HostName {
         self.host
     }
 
-    /// The number within the host.
+    /// Returns the number within the host.
     #[must_use]
     pub const fn id(self) -> u64 {
         self.id

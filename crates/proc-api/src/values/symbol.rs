@@ -44,7 +44,7 @@ pub enum InternError {
 }
 
 impl Symbol {
-    /// The symbol of a `'static` text. Free.
+    /// Creates the symbol of a `'static` text. Free.
     #[must_use]
     pub const fn new(text: &'static str) -> Self {
         Self(text)
@@ -80,7 +80,7 @@ impl Symbol {
         SYMBOLS.known(text).map(|(_, stored)| Self(stored))
     }
 
-    /// The text.
+    /// Returns the text.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         self.0
@@ -104,7 +104,8 @@ fn store(
 impl FromStr for Symbol {
     type Err = InternError;
 
-    /// As [`intern`](Self::intern), but parsed texts take at most [`MAX_PARSED`] places.
+    /// Interns a text as [`intern`](Self::intern) does, but parsed texts take at most
+    /// [`MAX_PARSED`] places.
     fn from_str(text: &str) -> Result<Self, InternError> {
         store(text, Origin::Parsed, InternError::TooManyParsed)
     }

@@ -19,7 +19,7 @@ static NAMES: RwLock<Vec<&'static str>> = RwLock::new(Vec::new());
 pub struct TypeName(u16);
 
 impl TypeName {
-    /// The name, for an error. Takes a lock. O(names so far).
+    /// Stores the name, for an error. Takes a lock. O(names so far).
     #[must_use]
     #[cold]
     pub fn new(name: &'static str) -> Self {
@@ -36,7 +36,7 @@ impl TypeName {
         Self(u16::try_from(place).unwrap_or(u16::MAX))
     }
 
-    /// The name, with its path. "another type" when the table was full.
+    /// Returns the name, with its path; "another type" when the table was full.
     #[must_use]
     pub fn get(self) -> &'static str {
         let names = NAMES.read().unwrap_or_else(PoisonError::into_inner);

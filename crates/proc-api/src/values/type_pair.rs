@@ -29,8 +29,8 @@ const RESTARTING: &str = "; it restarts at the moment";
 pub struct TypePair(u16);
 
 impl TypePair {
-    /// The pair of a process that takes messages of the kind `expected`, and a message of a type
-    /// named `got`. Takes a lock.
+    /// Creates the pair of a process that takes messages of the kind `expected`, and a message of a
+    /// type named `got`. Takes a lock.
     #[must_use]
     #[cold]
     pub fn new(expected: Kind, got: &'static str) -> Self {
@@ -48,31 +48,31 @@ impl TypePair {
         Self(u16::try_from(place).unwrap_or(!RESTARTS))
     }
 
-    /// The same pair, for a process that restarts in place: until its next incarnation has begun,
-    /// it takes the same type as before.
+    /// Returns the same pair, for a process that restarts in place: until its next incarnation has
+    /// begun, it takes the same type as before.
     #[must_use]
     pub fn restarting(self) -> Self {
         Self(self.0 | RESTARTS)
     }
 
-    /// Whether the process restarts in place at the moment of the send.
+    /// Returns whether the process restarts in place at the moment of the send.
     #[must_use]
     pub fn is_restarting(self) -> bool {
         self.0 & RESTARTS != 0
     }
 
-    /// The addition to the error's text for a restarting process.
+    /// Returns the addition to the error's text for a restarting process.
     pub(crate) fn note(self) -> &'static str {
         if self.is_restarting() { RESTARTING } else { "" }
     }
 
-    /// The name of the process's message type, with its path.
+    /// Returns the name of the process's message type, with its path.
     #[must_use]
     pub fn expected(self) -> &'static str {
         self.names().0
     }
 
-    /// The name of the type of the message, with its path.
+    /// Returns the name of the type of the message, with its path.
     #[must_use]
     pub fn got(self) -> &'static str {
         self.names().1

@@ -49,7 +49,7 @@ macro_rules! with_scalars {
     };
 }
 
-/// The number in single precision, if it fits exactly.
+/// Returns the number in single precision, if it fits exactly.
 fn single(number: f64) -> Option<f32> {
     #[allow(
         clippy::cast_possible_truncation,
@@ -133,7 +133,8 @@ impl Payload {
         self.downcast().or_else(Self::take_plain)
     }
 
-    /// As [`take`](Self::take), where the value was not made by `any` from a `T`.
+    /// Takes the value as [`take`](Self::take) does, where the value was not made by `any` from a
+    /// `T`.
     #[cold]
     #[inline(never)]
     fn take_plain<T: Any>(mut self) -> Result<T, WrongType> {
@@ -170,7 +171,7 @@ impl Payload {
         mem::take(self).into_bytes().ok()
     }
 
-    /// Whether [`take`](Self::take) gives a value of this kind.
+    /// Returns whether [`take`](Self::take) gives a value of this kind.
     #[must_use]
     pub fn fits(&self, kind: Kind) -> bool {
         match self.kind() {
@@ -196,7 +197,7 @@ impl Payload {
             || (kind.is::<Bytes>() || kind.is::<Vec<u8>>()) && !is_text && self.as_bytes().is_some()
     }
 
-    /// The name of the value's type, with its path, for people.
+    /// Returns the name of the value's type, with its path, for people.
     #[must_use]
     pub fn type_name(&self) -> &'static str {
         if let Some(kind) = self.kind() {
@@ -224,7 +225,7 @@ impl Payloads {
         }
     }
 
-    /// Whether [`take`](Self::take) gives a value of this kind.
+    /// Returns whether [`take`](Self::take) gives a value of this kind.
     #[must_use]
     pub fn fits(&self, kind: Kind) -> bool {
         match self.as_slice() {
@@ -234,7 +235,7 @@ impl Payloads {
         }
     }
 
-    /// The name of the type of the only value, for people.
+    /// Returns the name of the type of the only value, for people.
     #[must_use]
     pub fn type_name(&self) -> &'static str {
         match self.as_slice() {
@@ -258,7 +259,7 @@ impl Message {
         Self::new(Symbol::default(), Payload::any(value))
     }
 
-    /// The kind of `M`; `None` for `Message`, the type of messages of any kind.
+    /// Returns the kind of `M`; `None` for `Message`, the type of messages of any kind.
     #[doc(hidden)]
     #[must_use]
     pub fn kind_of<M: Any>() -> Option<Kind> {
@@ -310,7 +311,7 @@ impl Message {
 }
 
 impl WrongType {
-    /// The error for values whose kind is not `expected`.
+    /// Creates the error for values whose kind is not `expected`.
     #[must_use]
     #[cold]
     pub fn new(expected: Kind, payloads: Payloads) -> Self {
@@ -322,13 +323,13 @@ impl WrongType {
     }
 }
 
-/// Whether both are the same type: the compiler decides it.
+/// Returns whether both are the same type: the compiler decides it.
 #[inline(always)]
 fn is<A: Any, B: Any>() -> bool {
     TypeId::of::<A>() == TypeId::of::<B>()
 }
 
-/// The value under the other name of its type.
+/// Returns the value under the other name of its type.
 #[inline(always)]
 fn same<A: Any, B: Any>(value: A) -> B {
     match as_same(value) {

@@ -28,7 +28,7 @@ fn outer() -> BoxError {
     Box::new(Outer(std::io::Error::other("disk on fire")))
 }
 
-/// The texts of an error and of its causes.
+/// Returns the texts of an error and of its causes.
 fn texts(error: &(dyn Error + 'static)) -> Vec<String> {
     std::iter::successors(Some(error), |&error| error.source())
         .map(ToString::to_string)

@@ -136,7 +136,8 @@ impl Drop for Counted {
     }
 }
 
-/// A buffer with `commands` commands. The command with the tag `panics` panics when it is dropped.
+/// Creates a buffer with `commands` commands. The command with the tag `panics` panics when it is
+/// dropped.
 fn full(commands: u64, panics: Option<u64>) -> (StepOutput, Arc<AtomicUsize>) {
     let dropped = Arc::new(AtomicUsize::new(0));
     let mut out = StepOutput::new();
@@ -148,7 +149,7 @@ fn full(commands: u64, panics: Option<u64>) -> (StepOutput, Arc<AtomicUsize>) {
     (out, dropped)
 }
 
-/// A result that counts its drops. Panics when it is dropped if `panics` is set.
+/// Creates a result that counts its drops. Panics when it is dropped if `panics` is set.
 fn result(panics: bool) -> (Payload, Arc<AtomicUsize>) {
     let dropped = Arc::new(AtomicUsize::new(0));
     (Payload::any(Counted(Arc::clone(&dropped), panics)), dropped)

@@ -139,7 +139,8 @@ fn a_pid_is_sixteen_bytes_and_copy() {
     assert_eq!(size_of::<Option<Pid>>(), 16);
 }
 
-/// A second statement of the grammar: the parser must accept exactly these texts.
+/// Returns whether the text is a PID's, by a second statement of the grammar: the parser must
+/// accept exactly these texts.
 fn is_pid_text(text: &str) -> bool {
     let is_name = |name: &str| {
         !name.is_empty()

@@ -74,7 +74,7 @@ impl Shared {
         }
     }
 
-    /// The report's entry for a process that a thread runs.
+    /// Returns the report's entry for a process that a thread runs.
     fn stopped_process(&self, pid: Pid) -> StoppedProcess {
         match self.find(pid) {
             Some(task) => task.stopped(),

@@ -61,7 +61,7 @@ impl Supervisor {
         has_room
     }
 
-    /// Whether no reaper has begun a turn for some looks.
+    /// Notes a look, and returns whether no reaper has begun a turn for some looks.
     fn are_stuck(&mut self, reapers: &ReaperPool) -> bool {
         let turns = reapers.turns();
         if turns == self.turns {
@@ -92,7 +92,7 @@ fn start_entered(shared: &Arc<Shared>) {
     on_another_thread(shared, "reaper", reap);
 }
 
-/// The work of an entered reaper.
+/// Does the work of an entered reaper.
 fn reap(shared: &Arc<Shared>) {
     let is_queued = || {
         let is_queued = shared.has_work();

@@ -70,7 +70,7 @@ fn supervise(shared: &Arc<Shared>) {
     }
 }
 
-/// Whether the scheduler has halted, and all remaining processes are inside a call.
+/// Returns whether the scheduler has halted, and all remaining processes are inside a call.
 fn is_nothing_left(shared: &Shared) -> bool {
     if !shared.shutdown.is_halted() {
         return false;

@@ -66,8 +66,8 @@ fn a_stop_is_refused_on_the_threads_of_its_scheduler() {
     assert!(!scheduler.is_stopping());
 }
 
-/// A scheduler whose workers have left before three waiting processes were notified; the number of
-/// their steps; and the threads of their `close`.
+/// Creates a scheduler whose workers have left before three waiting processes were notified. Also
+/// returns the number of the steps, and the threads of each `close`.
 fn halted() -> (
     Scheduler,
     [ProcessHandle; 3],
@@ -107,7 +107,8 @@ fn a_supervisor_that_is_late_ends_no_process_itself() {
     }
 }
 
-/// The waking thread may be any thread of the program's, and the `close` of others may not return.
+/// Checks that a waking thread runs no process after the halt: it may be any thread of the
+/// program's, and the `close` of others may not return.
 // pins: D3, D4
 #[test]
 fn a_thread_that_wakes_a_process_after_the_halt_runs_none() {

@@ -19,7 +19,7 @@ pub(super) struct CatchUp<'a> {
 }
 
 impl<'a> CatchUp<'a> {
-    /// The pick, on a worker, if `pending` is far more than a batch.
+    /// Begins the pick, on a worker, if `pending` is far more than a batch.
     #[inline]
     pub(super) fn of(place: impl TurnPlace<'a>, pending: usize, batch: usize) -> Option<Self> {
         if pending / CATCH_UP_BATCHES >= batch {
@@ -40,7 +40,8 @@ impl<'a> CatchUp<'a> {
         })
     }
 
-    /// Whether the process has another turn, with `left` events. Offers the deque to thieves.
+    /// Decides whether the process has another turn, with `left` events. Offers the deque to
+    /// thieves.
     #[cold]
     #[inline(never)]
     pub(super) fn goes_on(&mut self, left: usize) -> bool {
@@ -64,7 +65,7 @@ impl<'a> CatchUp<'a> {
         goes_on
     }
 
-    /// Whether the pick was long ago. In a simulation no time passes in a pick.
+    /// Returns whether the pick was long ago. In a simulation no time passes in a pick.
     fn is_over(&self) -> bool {
         !Decider::is_driven() && self.until.remaining().is_zero()
     }

@@ -70,7 +70,7 @@ impl<'a, P: TurnPlace<'a>> Dispatch<'_, P> {
         self.core.push_answer(tag, token, answer);
     }
 
-    /// The error of a failure.
+    /// Returns the error of a failure.
     fn error_of(&self, failure: Failure, id: CommandId) -> CommandError {
         match failure {
             Failure::Error(error) => CommandError::Failed(error),
@@ -89,8 +89,8 @@ impl<'a, P: TurnPlace<'a>> Dispatch<'_, P> {
         }
     }
 
-    /// The handler has failed after the answer. The error takes the place of an answer by a dropped
-    /// completer.
+    /// Gives the reason of a handler that has failed after the answer. The error takes the place of
+    /// an answer by a dropped completer.
     fn give_reason(&self, id: CommandId, answer: &mut Item, error: CommandError) {
         if let Item::Event(Event::Completion(completion)) = answer
             && matches!(completion.result, Err(CommandError::Dropped))

@@ -48,7 +48,7 @@ struct Call {
     answer: Cell<Answer>,
 }
 
-/// The handler on this thread's stack, if the process and the token belong to its yield.
+/// Returns the handler on this thread's stack, if the process and the token belong to its yield.
 ///
 /// # Safety
 /// The result is not used after the caller has returned.
@@ -58,7 +58,7 @@ unsafe fn current<'a>(cell: &ProcessCell, token: u64) -> Option<&'a Call> {
     unsafe { CURRENT.get().as_ref() }.filter(|call| ptr::eq(call.cell, cell) && call.token == token)
 }
 
-/// Whether a handler is on this thread's stack.
+/// Returns whether a handler is on this thread's stack.
 #[cfg(feature = "sim")]
 pub(crate) fn is_inside() -> bool {
     !CURRENT.get().is_null()
@@ -284,7 +284,7 @@ impl<'a, P: TurnPlace<'a>> Dispatch<'_, P> {
         ticket.is_some()
     }
 
-    /// The entry of a yield for readers from outside.
+    /// Returns the entry of a yield for readers from outside.
     #[inline(always)]
     pub(super) fn asked(&self, id: CommandId) -> Asked {
         Asked::new(id, || self.task.shared.timing.time.nanos())
@@ -315,8 +315,8 @@ impl<'a, P: TurnPlace<'a>> Dispatch<'_, P> {
 }
 
 impl Call {
-    /// The completer has been used or dropped. Its reference to the process comes back: the core
-    /// has it.
+    /// Settles the yield of a completer that has been used or dropped. Its reference to the process
+    /// comes back: the core has it.
     fn settle(&self, answer: Answer, task: Task) {
         // There has been neither: a completer is used once.
         mem::forget(self.answer.replace(answer));

@@ -92,7 +92,7 @@ fn settle_held(items: &mut Batch<Item>, task: &Task) {
     *items = rest;
 }
 
-/// No step has taken the messages among these.
+/// Tells the sink of the messages among these, which no step has taken.
 #[cold]
 fn tell_of_dead(items: &Batch<Item>, task: &Task, counters: &Counters) {
     let Some(sink) = &task.shared.config.dead_letters else {
@@ -246,7 +246,7 @@ pub(crate) fn drop_values(task: &Task, counters: &Counters) {
     discard(task.pid(), counters, task.origin.take());
 }
 
-/// Whether the process's data may be half changed.
+/// Returns whether the process's data may be half changed.
 fn has_failed(reason: &ExitReason) -> bool {
     !matches!(reason, ExitReason::Done(_) | ExitReason::Cancelled(_))
 }
@@ -375,7 +375,7 @@ fn go(
     (owned, failed)
 }
 
-/// All have been told: the process counts no more, and its handle has the reason.
+/// Gives the reason to the handle when all have been told. The process counts no more.
 #[inline(always)]
 fn give_reason(
     shared: &Shared,

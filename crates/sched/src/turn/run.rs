@@ -35,7 +35,7 @@ pub(crate) struct Runner<'a> {
 }
 
 impl<'a> Runner<'a> {
-    /// A runner on the worker with this queue, or on another thread.
+    /// Creates a runner on the worker with this queue, or on another thread.
     pub(crate) fn new(shared: &'a Arc<Shared>, queue: Option<&'a LocalQueue>) -> Self {
         Self {
             shared,
@@ -100,7 +100,7 @@ impl<'a> Runner<'a> {
         });
     }
 
-    /// As [`run`](Self::run), within [`contain_turns`](Self::contain_turns).
+    /// Runs the process as [`run`](Self::run) does, within [`contain_turns`](Self::contain_turns).
     ///
     /// Compiled for workers, and again for other threads, so a worker does not check at each turn
     /// whether it is a worker. Inlined into the calling loop: a call saves registers and prepares

@@ -99,7 +99,7 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
         TurnEnd::Ready
     }
 
-    /// A step begins.
+    /// Notes for the probe that a step begins.
     #[inline(always)]
     fn note_step(&self, events: usize) {
         let system = || (self.core.aside.as_ref()).map_or(0, |aside| aside.new_ones());
@@ -154,7 +154,7 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
         probe.turn_over(id, process, Next::GoesOn, waiting, worker, of);
     }
 
-    /// Whether the turn ends although answers wait.
+    /// Returns whether the turn ends although answers wait.
     fn must_end(&self) -> bool {
         self.place.has_local_work()
             || self.task.state.must_leave()
@@ -329,7 +329,7 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
         Stepped::End
     }
 
-    /// A step, and the dispatch of its commands. Returns whether the process lives.
+    /// Runs a step, and dispatches its commands. Returns whether the process lives.
     #[inline(always)]
     fn step(&mut self, events: usize, out: &mut StepOutput) -> bool {
         let (shared, task) = (self.shared, self.task);
@@ -373,7 +373,7 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
         true
     }
 
-    /// The step has failed, or has panicked.
+    /// Ends the process after a step that has failed, or has panicked.
     #[cold]
     #[inline(never)]
     fn fail(mut self, left: usize, reason: ExitReason, out: &mut StepOutput) {
@@ -391,7 +391,7 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
         discard(self.task.pid(), self.counters, out.take_outcome());
     }
 
-    /// The process waits, unless its system lane has an event.
+    /// Has the process wait, unless its system lane has an event.
     #[inline]
     fn wait(&mut self) -> TurnEnd {
         if self.core.has_system() {
@@ -411,7 +411,7 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
     }
 }
 
-/// After the step: releases the taken events. Returns how many new events are left.
+/// Releases the taken events after the step. Returns how many new events are left.
 #[inline(always)]
 fn end_step(shared: &Shared, task: &Task, events: &mut StepEvents<'_>) -> usize {
     let is_limited = task.limit().is_some();

@@ -28,7 +28,7 @@ use crate::probe::{From, Probe, Theft};
 use crate::runtime::token::Token;
 
 impl Worker<'_> {
-    /// The oldest process of a worker with more, if a comparison is due.
+    /// Takes the oldest process of a worker with more, if a comparison is due.
     pub(super) fn balance(&mut self, now: u64) -> Option<Token> {
         let is_time = now.saturating_sub(self.last_balance) >= BALANCE_INTERVAL;
         if !is_time || self.draw("balance", BALANCE_ODDS) > 0 {
@@ -39,7 +39,7 @@ impl Worker<'_> {
         self.take_from(victim)
     }
 
-    /// A random other worker on duty.
+    /// Draws a random other worker on duty.
     fn draw_another(&mut self) -> Option<usize> {
         let slots = self.shared.stealers().len();
         let start = self.draw("partner", slots);

@@ -33,7 +33,7 @@ pub(super) struct Batch {
 }
 
 impl Batch {
-    /// Before any measure a single process is kept.
+    /// Creates a batch without a measure, so that a single process is kept.
     pub(super) fn new() -> Self {
         Self {
             pace: Pace::new(KEPT_SPAN, KEPT_MOST, 1, 0),
@@ -71,7 +71,7 @@ impl Batch {
         }
     }
 
-    /// Whether by the measure all kept turns are over in [`LATE_AT_WORKERS`].
+    /// Returns whether by the measure all kept turns are over in [`LATE_AT_WORKERS`].
     pub(super) fn is_brief(&self) -> bool {
         self.is_brief
     }
@@ -81,7 +81,7 @@ impl Batch {
 mod tests {
     use super::*;
 
-    /// How many ready processes are kept, after `turns` turns of the length `each`.
+    /// Returns how many ready processes are kept, after `turns` turns of the length `each`.
     fn kept(turns: u64, each: u64) -> usize {
         let (mut batch, begin) = (Batch::new(), 1_000_000);
         batch.leave(0, begin);

@@ -40,7 +40,7 @@ use ganger_sync::hint;
 use smallvec::SmallVec;
 
 impl Worker<'_> {
-    /// The ladder.
+    /// Finds a process on the ladder.
     pub(super) fn find_work(&mut self) -> Option<Token> {
         if self.shared.queues.urgent.is_empty() {
             self.look_at_arrivals()
@@ -111,7 +111,7 @@ impl Worker<'_> {
         token
     }
 
-    /// A process of the lane, if its streak goes on.
+    /// Takes a process of the lane, if its streak goes on.
     fn take_arrival(&mut self, now: u64) -> Option<Token> {
         if self.shared.queues.arrivals.is_empty() {
             return None;
@@ -285,7 +285,7 @@ impl Worker<'_> {
         }
     }
 
-    /// The oldest process of the own deque.
+    /// Takes the oldest process of the own deque.
     pub(super) fn take_oldest(&self) -> Option<Token> {
         let own = &self.shared.stealers()[self.queue.index];
         // A theft of exposed processes is cheaper, and here the thief is the owner.
@@ -300,7 +300,7 @@ impl Worker<'_> {
         }
     }
 
-    /// The rungs below the own deque.
+    /// Looks on the rungs below the own deque.
     #[inline(never)]
     fn look_elsewhere(&mut self) -> Option<Token> {
         self.queue.end_woken();

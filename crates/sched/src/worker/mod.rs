@@ -200,8 +200,8 @@ impl<'a> Worker<'a> {
         next
     }
 
-    /// As [`next`](Self::next). A worker replaced by a spare retires first; `None` also if its
-    /// thread ends then.
+    /// Finds a process as [`next`](Self::next) does. A worker replaced by a spare retires first;
+    /// `None` also if its thread ends then.
     #[inline(always)]
     fn next_while_active(&mut self) -> Option<Token> {
         if self.slot.is_replaced() && self.retire() == Next::Leave {
@@ -211,7 +211,8 @@ impl<'a> Worker<'a> {
         self.next()
     }
 
-    /// The next process to run; `None` when the scheduler has halted. Blocks until there is work.
+    /// Finds the next process to run; `None` when the scheduler has halted. Blocks until work
+    /// comes.
     fn next(&mut self) -> Option<Token> {
         let mut empty_looks = 0_u32;
         self.shared.probe.looking(self.queue.index);
@@ -257,7 +258,8 @@ impl<'a> Worker<'a> {
         Some(if sleeps { 0 } else { empty_looks })
     }
 
-    /// Whether the worker searches once more before the sleep, because its last wait was brief.
+    /// Returns whether the worker searches once more before the sleep, because its last wait was
+    /// brief.
     fn looks_on(&mut self, empty_looks: u32) -> bool {
         let config = &self.shared.config;
         let looks = empty_looks.saturating_sub(config.spin_looks.max(config.yield_looks).max(1));
@@ -267,7 +269,7 @@ impl<'a> Worker<'a> {
         self.was_brief && looks < BRIEF_LOOKS && !self.shared.is_driver_left()
     }
 
-    /// A search, after `empty_looks` empty searches.
+    /// Searches once, after `empty_looks` empty searches.
     fn look_once(&mut self, empty_looks: &mut u32) -> Looked {
         if let Some(token) = self.find_work() {
             return self.leave_search(token);
@@ -296,7 +298,7 @@ impl<'a> Worker<'a> {
         })
     }
 
-    /// The worker leaves the search for a turn of this process.
+    /// Leaves the search for a turn of this process.
     fn leave_search(&mut self, token: Token) -> Looked {
         if self.is_looking {
             self.is_looking = false;
@@ -312,7 +314,8 @@ impl<'a> Worker<'a> {
         Looked::Found(token)
     }
 
-    /// The worker has found a process: ends the search, and wakes a sleeper for the rest.
+    /// Announces that the worker has found a process: ends the search, and wakes a sleeper for the
+    /// rest.
     fn announce_found(&mut self) {
         self.end_search();
         self.shared.probe.settled(self.queue.index);
@@ -372,7 +375,7 @@ impl<'a> Worker<'a> {
         self.leave_driver(ready);
     }
 
-    /// The worker is about to block, and sends nothing for a while.
+    /// Prepares a worker that is about to block, and sends nothing for a while.
     fn fall_asleep(&self) {
         ganger_mpsc::node_cache::end_runs();
         self.shrink_after_burst();

@@ -19,7 +19,7 @@ pub(super) struct Pace {
 }
 
 impl Pace {
-    /// Before any measure the span has `picks`; later at most `most`.
+    /// Creates a pace that has `picks` before any measure, and later at most `most`.
     pub(super) fn new(span: u64, most: u32, picks: u32, at: u64) -> Self {
         Self {
             span,

@@ -44,8 +44,8 @@ impl Worker<'_> {
         now
     }
 
-    /// At a rotation: delivers late timers of other shards, whose workers are in long steps, or
-    /// which belong to threads outside.
+    /// Delivers late timers of other shards at a rotation: their workers are in long steps, or the
+    /// shards belong to threads outside.
     pub(super) fn poll_timers_late(&mut self, coarse: u64) {
         if self.shared.timing.timer_waiter.is_used() {
             self.poll_timers_of_others(coarse);
@@ -70,8 +70,8 @@ impl Worker<'_> {
         }
     }
 
-    /// Nothing is queued, or the worker has slept: delivers all due timers. Returns whether any
-    /// was due.
+    /// Delivers all due timers, when nothing is queued, or the worker has slept. Returns whether
+    /// any was due.
     pub(super) fn poll_timers_all(&mut self) -> bool {
         if !self.shared.timing.timer_waiter.is_used() {
             return false;
@@ -80,8 +80,8 @@ impl Worker<'_> {
         self.shared.fire_all(now)
     }
 
-    /// The worker has announced its sleep. Returns the deadline for which it now waits, unless
-    /// another sleeper waits for the earliest.
+    /// Claims the wait for the earliest timer, for a worker that has announced its sleep. Returns
+    /// the deadline for which it now waits, unless another sleeper waits for the earliest.
     pub(super) fn claim_timer_wait(&self) -> Option<u64> {
         let shared = self.shared;
         if !shared.timing.timer_waiter.is_used() {
@@ -93,13 +93,13 @@ impl Worker<'_> {
         Some(until)
     }
 
-    /// How long to sleep for a deadline.
+    /// Returns how long to sleep for a deadline.
     pub(super) fn time_until(&self, until: u64) -> std::time::Duration {
         std::time::Duration::from_nanos(until.saturating_sub(self.shared.now()))
     }
 
-    /// The worker has found a process after an empty search. No other thread may wait for the next
-    /// timer or in the driver, and the turn may be long.
+    /// Hands the waits over when the worker has found a process after an empty search. No other
+    /// thread may wait for the next timer or in the driver, and the turn may be long.
     pub(super) fn hand_over_wait(&self) {
         let shared = self.shared;
         // A worker that counts as searching does the same when it ends its search.
@@ -111,8 +111,8 @@ impl Worker<'_> {
         }
     }
 
-    /// Whether another worker has to look for processes, or to wait for the timer next due. A
-    /// worker that is soon back in the driver keeps both, and has the monitor watch
+    /// Returns whether another worker has to look for processes, or to wait for the timer next due.
+    /// A worker that is soon back in the driver keeps both, and has the monitor watch
     /// (`worker/batch.rs`).
     pub(super) fn owes_a_look(&self) -> bool {
         let (shared, queue) = (self.shared, self.queue);

@@ -6,7 +6,7 @@ use crate::policy::DRIVER_UNSEEN;
 use crate::runtime::token::Token;
 
 impl Worker<'_> {
-    /// The worker is about to enter the driver.
+    /// Measures the turns since the last visit, when the worker is about to enter the driver.
     pub(super) fn enter_driver(&mut self) {
         let shared = self.shared;
         if shared.timing.driven.is_some() {

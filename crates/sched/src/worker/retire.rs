@@ -5,8 +5,8 @@ use crate::probe::{Probe, Push};
 use crate::runtime::spares::Next;
 
 impl Worker<'_> {
-    /// A spare has replaced this worker: moves its processes to the global queue, and waits until
-    /// the worker is needed.
+    /// Retires a worker that a spare has replaced: moves its processes to the global queue, and
+    /// waits until the worker is needed.
     #[cold]
     pub(super) fn retire(&mut self) -> Next {
         let shared = self.shared;

@@ -104,7 +104,7 @@ impl Rotation {
         self.is_counted_out() || self.is_over(now)
     }
 
-    /// The same, without a look at the time.
+    /// Counts a pick as [`is_due`](Self::is_due) does, without a look at the time.
     pub(super) fn is_counted_out(&mut self) -> bool {
         self.left -= 1;
         self.left == 0
@@ -115,12 +115,12 @@ impl Rotation {
         self.left += 1;
     }
 
-    /// Whether something may come before a pick at the time `now`.
+    /// Returns whether something may come before a pick at the time `now`.
     pub(super) fn is_over(&self, now: u64) -> bool {
         now >= self.due
     }
 
-    /// From when on something may come before a pick. Never goes back.
+    /// Returns from when on something may come before a pick. Never goes back.
     pub(super) fn due(&self) -> u64 {
         self.due
     }
@@ -175,18 +175,18 @@ impl Rotation {
         Some(Due::Rotation)
     }
 
-    /// Nothing is in the global queue.
+    /// Notes that nothing is in the global queue.
     pub(super) fn forget_the_global(&mut self) {
         (self.owed, self.is_own) = (0, true);
     }
 
-    /// The oldest of the own deque is next.
+    /// Puts the oldest of the own deque next.
     pub(super) fn continue_with_the_oldest(&mut self) {
         self.oldest_is_next = true;
         self.grant(1);
     }
 
-    /// Nothing is in the own deque.
+    /// Notes that nothing is in the own deque.
     pub(super) fn forget_the_oldest(&mut self) {
         if mem::take(&mut self.oldest_is_next) | self.slice.is_some() {
             self.count();
@@ -213,7 +213,7 @@ impl Rotation {
         self.grant(picks);
     }
 
-    /// After how many picks a rotation may be due.
+    /// Returns after how many picks a rotation may be due.
     fn next_look(&self) -> u32 {
         if self.owed > 0 { 1 } else { self.pace.picks }
     }
@@ -253,7 +253,7 @@ impl Rotation {
         self.slice = self.slice.map(|used| used.saturating_add(elapsed));
     }
 
-    /// Whether a slice may begin or go on.
+    /// Returns whether a slice may begin or go on.
     fn has_time_left(&self) -> bool {
         let span = self.pace.mean.clamp(SLICE, SLICE.max(self.window));
         self.slice.map_or(self.owed == 0, |used| used < span)
@@ -273,7 +273,7 @@ impl Rotation {
         self.look_again(now, self.slice_pace.picks.min(most));
     }
 
-    /// No woken process is in the own deque: the account is closed.
+    /// Closes the account of the slice: no woken process is in the own deque.
     fn end_slice(&mut self) {
         (self.slice, self.owed, self.is_own) = (None, 0, false);
         self.slice_pace.at = 0;
@@ -318,7 +318,7 @@ mod tests {
             self.is_new.then_some(None)
         }
 
-        /// The oldest came although it did not have to.
+        /// Takes back a pick after which the oldest came although it did not have to.
         fn took_oldest(&mut self) {
             self.picks -= 1;
             self.oldest_is_next = false;
@@ -455,7 +455,7 @@ mod tests {
         ..NONE_WOKEN
     };
 
-    /// A rotation after thirty picks of this length.
+    /// Returns a rotation after thirty picks of this length, and the time.
     fn that_has_seen(each: u64) -> (Rotation, u64) {
         let mut rotation = rotation(30, ROTATION_LOOKS, 0);
         for _ in 0..29 {
@@ -514,7 +514,8 @@ mod tests {
         assert_eq!(next(10), 30);
     }
 
-    /// A rotation and its second half are two steps, longer than an eighth of the chain limit.
+    /// Checks rotations of two steps, with the second half, longer than an eighth of the chain
+    /// limit.
     // pins: G4
     #[test]
     fn what_is_woken_has_a_slice_beside_steps_of_a_millisecond() {
@@ -547,7 +548,7 @@ mod tests {
         assert_eq!(next(WOKEN), Some(Due::Oldest));
     }
 
-    /// A process without any length was woken, and long steps are behind it.
+    /// Checks the next look after a woken process without any length, with long steps behind it.
     // pins: G4
     #[test]
     fn the_worker_looks_again_when_all_woken_have_run() {
@@ -561,7 +562,7 @@ mod tests {
         assert!(rotation.is_due(now));
     }
 
-    /// The first half of each rotation wakes endless processes.
+    /// Checks the oldest where the first half of each rotation wakes endless processes.
     // pins: G4
     #[test]
     fn the_oldest_comes_at_last_where_each_rotation_wakes_others() {

@@ -65,7 +65,8 @@ impl<'a> Simulated<'a> {
         }
     }
 
-    /// When it has a move by itself: until when its step blocks, or it waits to be needed.
+    /// Returns when the worker has a move by itself: until when its step blocks, or it waits to be
+    /// needed.
     pub(crate) fn next_due(&self) -> Option<Duration> {
         match self.phase {
             Phase::Blocks(_, until, _) | Phase::OffDuty(until) => Some(until),
@@ -74,7 +75,7 @@ impl<'a> Simulated<'a> {
         }
     }
 
-    /// Whether it has a move: it neither sleeps without a wake-up, nor has it left.
+    /// Returns whether the worker has a move: it neither sleeps without a wake-up, nor has it left.
     pub(crate) fn can_move(&self) -> bool {
         match self.phase {
             Phase::Sleeps(until) => {
@@ -92,7 +93,7 @@ impl<'a> Simulated<'a> {
         }
     }
 
-    /// Whether the worker sleeps, is an unneeded spare, or has left.
+    /// Returns whether the worker sleeps, is an unneeded spare, or has left.
     pub(crate) fn sleeps(&self) -> bool {
         matches!(
             self.phase,
@@ -100,7 +101,7 @@ impl<'a> Simulated<'a> {
         )
     }
 
-    /// When the system wakes a timer waiter that sleeps until `until`.
+    /// Returns when the system wakes a timer waiter that sleeps until `until`.
     fn wakes(&self, until: u64) -> Duration {
         let until = Duration::from_nanos(until);
         let now = self.clock.now();
@@ -111,7 +112,7 @@ impl<'a> Simulated<'a> {
         }
     }
 
-    /// Whether the time has come.
+    /// Returns whether the time has come.
     fn is_over(&self, until: Option<(u64, Duration)>) -> bool {
         until.is_some_and(|(_, wakes)| wakes <= self.clock.now())
     }
@@ -120,7 +121,7 @@ impl<'a> Simulated<'a> {
         matches!(self.phase, Phase::Gone)
     }
 
-    /// Its next move.
+    /// Makes the worker's next move.
     pub(crate) fn advance(&mut self) -> Did {
         let queue = self.queue;
         let mut did = Did::Nothing;
@@ -256,7 +257,7 @@ impl<'a> Simulated<'a> {
         }
     }
 
-    /// A turn.
+    /// Runs a turn.
     fn run(&mut self, token: Token) -> Did {
         let did = Did::Ran(token.cell().pid());
         self.runner.run(token);
@@ -283,7 +284,8 @@ impl<'a> Simulated<'a> {
         self.phase = Phase::Relieved;
     }
 
-    /// A spare has taken its place. After the halt every worker goes on until nothing is left.
+    /// Returns whether a spare has taken the worker's place. After the halt every worker goes on
+    /// until nothing is left.
     fn has_to_stand_down(&self) -> bool {
         let shared = &self.queue.shared;
         shared.worker_slots.is_replaced(self.queue.index) && !shared.shutdown.is_halted()

@@ -11,7 +11,7 @@ pub(super) struct Streak {
 }
 
 impl Streak {
-    /// Whether the next pick may be from the lane, after `others` picks from elsewhere.
+    /// Counts a pick, after `others` picks from elsewhere. Returns whether it may be from the lane.
     pub(super) fn goes_on(&mut self, others: u64, now: u64) -> bool {
         if others != self.others {
             (self.picks, self.since, self.others) = (0, now, others);
@@ -20,7 +20,7 @@ impl Streak {
         self.picks <= ARRIVALS_STREAK && now.saturating_sub(self.since) < ARRIVALS_SPAN
     }
 
-    /// Nothing is queued elsewhere: the next pick is the first of a new streak.
+    /// Begins a new streak with the next pick, as nothing is queued elsewhere.
     pub(super) fn begin_again(&mut self, now: u64) {
         (self.picks, self.since) = (1, now);
     }

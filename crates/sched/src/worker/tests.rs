@@ -6,7 +6,8 @@ use std::process::Command;
 use std::sync::mpsc;
 use std::time::Duration;
 
-/// Worker 1 of two, without threads, while the other worker searches; and a slot for a spare.
+/// Creates worker 1 of two, without threads, while the other worker searches; and a slot for a
+/// spare.
 fn beside_a_searcher() -> (Scheduler, LocalQueue) {
     let builder = Scheduler::builder().workers(2).max_spares(1);
     let builder = builder.shutdown_deadline(Duration::ZERO);
@@ -20,7 +21,7 @@ fn beside_a_searcher() -> (Scheduler, LocalQueue) {
     (scheduler, LocalQueue::new(shared, 1, deque))
 }
 
-/// Whether `meanwhile` keeps the worker from sleeping for ever.
+/// Returns whether `meanwhile` keeps the worker from sleeping for ever.
 fn wakes_up(shared: &Arc<Shared>, queue: LocalQueue, meanwhile: impl FnOnce()) -> bool {
     let (woken, wakes) = mpsc::channel();
     let sleeper = std::thread::spawn(move || {
@@ -34,7 +35,7 @@ fn wakes_up(shared: &Arc<Shared>, queue: LocalQueue, meanwhile: impl FnOnce()) -
     has_woken
 }
 
-/// No other worker can stand down for it.
+/// Checks that a relieved worker wakes up, for which no other worker can stand down.
 // pins: G6
 #[test]
 fn who_is_relieved_before_it_falls_asleep_does_not() {
@@ -46,7 +47,7 @@ fn who_is_relieved_before_it_falls_asleep_does_not() {
     assert!(wakes_up(shared, queue, || ()));
 }
 
-/// Its step had ended while the thread for its place was started.
+/// Checks that a worker is woken whose step had ended while the thread for its place was started.
 // pins: G6
 #[test]
 fn who_is_relieved_while_it_sleeps_is_woken() {
@@ -89,7 +90,8 @@ fn who_is_relieved_while_it_looks_stands_down_before_it_looks_again() {
     caller.join().unwrap();
 }
 
-/// Else the process waits until the step is over: a worker that never runs out does not steal.
+/// Checks that a rotation takes over a waiting process: else it waits until the step is over, as a
+/// worker that never runs out does not steal.
 // pins: G4, G6
 #[test]
 fn a_rotation_takes_over_what_waits_behind_a_worker_that_was_relieved() {
@@ -154,7 +156,8 @@ impl Driver for Quiet {
     fn interrupt(&self) {}
 }
 
-/// Its step may last for long, and no other thread is in the driver.
+/// Checks that the monitor is woken: the turn may last for long, and no other thread is in the
+/// driver.
 // pins: I2
 #[test]
 fn who_begins_a_turn_wakes_the_monitor_for_the_driver() {
@@ -177,8 +180,8 @@ fn who_begins_a_turn_wakes_the_monitor_for_the_driver() {
     }
 }
 
-/// A worker that has waited for the next timer leaves the driver with a process. By the measure of
-/// its last visit the turn is short, or long.
+/// Checks a worker that has waited for the next timer and leaves the driver with a process. By the
+/// measure of its last visit the turn is short, or long.
 // pins: T4
 #[test]
 fn who_is_soon_back_in_the_driver_leaves_the_timers_to_the_monitor() {
@@ -319,7 +322,7 @@ fn a_worker_without_work_spins_then_sleeps_and_yields_only_when_that_is_asked_fo
     }
 }
 
-/// The first look after which a worker of this scheduler would sleep.
+/// Returns the first look after which a worker of this scheduler would sleep.
 fn first_of(scheduler: &Scheduler) -> u32 {
     let config = &scheduler.shared.config;
     config.spin_looks.max(config.yield_looks)
@@ -359,7 +362,7 @@ fn a_wait_is_brief_by_the_clock_from_its_first_look_on() {
     assert!(!nap(Duration::from_nanos(BRIEF_WAIT)));
 }
 
-/// Ready processes there would wait for the searches.
+/// Checks that a worker does not search on while ready processes in the driver would wait for it.
 // pins: I2
 #[test]
 fn a_worker_does_not_look_on_while_no_thread_is_in_the_driver() {

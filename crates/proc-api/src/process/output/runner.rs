@@ -8,7 +8,7 @@ use std::vec;
 /// The part of a step's output for schedulers, and for crates that run steps inside of another
 /// step.
 pub trait RunnerOutput {
-    /// The step is shown a cancellation for this reason. Called before the step.
+    /// Shows the step a cancellation for this reason. Called before the step.
     fn show_cancel(&mut self, reason: CancelReason);
 
     /// Takes the reason of the cancellation that the step was shown and has not deferred. Called
@@ -16,25 +16,25 @@ pub trait RunnerOutput {
     #[must_use]
     fn take_cancel(&mut self) -> Option<CancelReason>;
 
-    /// Whether the outcome is [`Outcome::Wait`](crate::Outcome::Wait).
+    /// Returns whether the outcome is [`Outcome::Wait`](crate::Outcome::Wait).
     #[must_use]
     fn waits(&self) -> bool;
 
-    /// Whether the outcome is [`Outcome::StepAgain`](crate::Outcome::StepAgain). If so,
+    /// Returns whether the outcome is [`Outcome::StepAgain`](crate::Outcome::StepAgain). If so,
     /// leaves [`Outcome::Wait`](crate::Outcome::Wait).
     #[must_use]
     fn take_step_again(&mut self) -> bool;
 
-    /// Whether the outcome is [`Outcome::YieldNow`](crate::Outcome::YieldNow). If so, leaves
-    /// [`Outcome::Wait`](crate::Outcome::Wait).
+    /// Returns whether the outcome is [`Outcome::YieldNow`](crate::Outcome::YieldNow). If so,
+    /// leaves [`Outcome::Wait`](crate::Outcome::Wait).
     #[must_use]
     fn take_yield_now(&mut self) -> bool;
 
-    /// Whether the step has decided that the process ends or is replaced.
+    /// Returns whether the step has decided that the process ends or is replaced.
     #[must_use]
     fn is_final(&self) -> bool;
 
-    /// Whether the step may have several yields, or tags to take back.
+    /// Returns whether the step may have several yields, or tags to take back.
     #[must_use]
     fn has_more(&self) -> bool;
 
@@ -43,7 +43,7 @@ pub trait RunnerOutput {
     #[must_use]
     fn drain_cancelled(&mut self) -> vec::Drain<'_, Tag>;
 
-    /// The place of the only yield, to take it from.
+    /// Returns the place of the only yield, to take it from.
     #[must_use]
     fn only_yield(&mut self) -> &mut Option<Yield>;
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 const BATCH: usize = 256;
 
-/// The queue of the first of two workers of a scheduler that is not started.
+/// Returns the queue of the first of two workers of a scheduler that is not started.
 fn queue() -> (Scheduler, LocalQueue) {
     let builder = Scheduler::builder().workers(2).max_spares(0);
     let scheduler = builder.shutdown_deadline(Duration::ZERO).build().unwrap();
@@ -16,7 +16,7 @@ fn queue() -> (Scheduler, LocalQueue) {
     (scheduler, queue)
 }
 
-/// A pick that has just begun, without a limit of time.
+/// Begins a pick without a limit of time.
 fn pick(queue: &LocalQueue) -> CatchUp<'_> {
     CatchUp {
         until: Deadline::after(Duration::MAX),
@@ -24,7 +24,7 @@ fn pick(queue: &LocalQueue) -> CatchUp<'_> {
     }
 }
 
-/// Whether a process with many events has another turn in a pick that has just begun.
+/// Returns whether a process with many events has another turn in a pick that has just begun.
 fn would_go_on(queue: &LocalQueue) -> bool {
     pick(queue).goes_on(usize::MAX)
 }
@@ -84,7 +84,7 @@ impl Process for Waits {
     }
 }
 
-/// A ready process in no queue, with `messages` messages.
+/// Submits a process with `messages` messages, and takes it out of its queue.
 fn ready(scheduler: &Scheduler, messages: usize) -> Token {
     let process = scheduler.submit(Waits, "main", ()).unwrap();
     for n in 0..messages {
@@ -103,7 +103,8 @@ fn a_process_with_a_system_event_goes_before_one_that_is_far_behind() {
     assert!(would_go_on(&queue));
 }
 
-/// Else it is sent more and more before it has a turn.
+/// Checks that a process that has queued another ends its pick: else the other is sent more and
+/// more before it has a turn.
 // pins: G4
 #[test]
 fn a_process_does_not_go_on_when_it_has_queued_another() {
@@ -114,7 +115,7 @@ fn a_process_does_not_go_on_when_it_has_queued_another() {
     assert!(would_go_on(&queue), "it was there before");
 }
 
-/// The number of turns of each pick, in order, over the processes in the deque.
+/// Counts the turns of each pick, in order, over the processes in the deque.
 fn turns_of_picks(queue: &LocalQueue) -> Vec<u64> {
     let turns = || queue.shared.counters.of(Some(0)).turns.get();
     let mut runner = Runner::new(&queue.shared, Some(queue));
@@ -127,8 +128,8 @@ fn turns_of_picks(queue: &LocalQueue) -> Vec<u64> {
     picks
 }
 
-/// The first step has the messages sent to a running process. A pick interrupted by the machine is
-/// shorter.
+/// Checks the turns of each pick. The first step has the messages sent to a running process. A pick
+/// interrupted by the machine is shorter.
 // pins: G4
 #[test]
 fn a_process_has_further_turns_when_a_pick_begins_with_three_batches() {
@@ -147,7 +148,8 @@ fn a_process_has_further_turns_when_a_pick_begins_with_three_batches() {
     }
 }
 
-/// Else the process waits until the last turn is over, while a worker sleeps.
+/// Checks that a queued process wakes a sleeper: else it waits until the last turn is over, while a
+/// worker sleeps.
 // pins: G2
 #[test]
 fn a_sleeper_is_woken_for_what_is_left_to_the_worker_of_a_process_that_goes_on() {

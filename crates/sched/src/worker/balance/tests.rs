@@ -104,7 +104,8 @@ fn a_look_that_finds_nothing_is_the_last_one_for_a_while() {
     assert!(look(&mut worker, 2 * MILLI).is_some());
 }
 
-/// Whatever the number of workers; and no worker looks at a worker relieved for good.
+/// Checks that a worker looks at every worker on duty, whatever their number, and at no worker
+/// relieved for good.
 #[test]
 fn everybody_on_duty_is_looked_at() {
     let crowd = Crowd::new(&[0, 3, 3, 3, 3, 3]);
@@ -121,8 +122,8 @@ fn everybody_on_duty_is_looked_at() {
     (0..100).for_each(|nth| assert!(look(&mut worker, now + nth * MILLI).is_none()));
 }
 
-/// The look is a part of the rotation: the global queue comes first, and the worker's own oldest
-/// next.
+/// Checks that the look is a part of the rotation: the global queue comes first, and the worker's
+/// own oldest next.
 // pins: G4
 #[test]
 fn who_is_taken_of_another_worker_is_put_before_nobody() {
@@ -159,8 +160,8 @@ fn who_is_taken_of_another_worker_is_put_before_nobody() {
     assert!((1..15).contains(&looks), "{looks} looks in 20 rotations");
 }
 
-/// Two workers pick in turn, at the same pace, processes without an end: returns each process's
-/// picks.
+/// Returns each process's picks of two workers that pick in turn, at the same pace, processes
+/// without an end.
 fn picks(lengths: [usize; 2], step_micros: u64, offset: u32) -> Vec<u64> {
     /// The coarse time goes on by so much at a time.
     const TICK: u64 = 2_060;
@@ -190,8 +191,8 @@ fn picks(lengths: [usize; 2], step_micros: u64, offset: u32) -> Vec<u64> {
     counts.into_values().collect()
 }
 
-/// Whatever the length of a step, and however the rotations of the two fall: if both looked at
-/// each, the same process would alternate, and have one step each time.
+/// Checks the shares whatever the length of a step, and however the rotations of the two fall: if
+/// both looked at each, the same process would alternate, and have one step each time.
 // pins: G4
 #[test]
 fn workers_in_step_with_each_other_give_all_the_same_share() {
