@@ -90,7 +90,7 @@ impl Process for Idle {
     }
 }
 
-/// The resident bytes of this program, where the system tells.
+/// Returns the resident bytes of this program, where the system tells.
 fn resident() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status
@@ -117,11 +117,11 @@ impl Used {
         }
     }
 
-    /// Whether it is no more than at the start, but for so much a process, on the heap and
+    /// Checks that the use is no more than at the start, but for so much a process, on the heap and
     /// resident.
     ///
     /// # Errors
-    /// Checks the use; the error names the excess.
+    /// The excess, in words.
     pub(crate) fn check(
         self,
         start: Self,
@@ -179,6 +179,8 @@ pub(crate) fn check_count(what: &str, counted: u64, expected: u64) -> Result<(),
     Err(format!("{what}: {counted}, where it must be {expected}"))
 }
 
+/// Waits until `condition` holds.
+///
 /// # Errors
 /// The missing event.
 fn wait(what: &str, mut condition: impl FnMut() -> bool) -> Result<(), String> {
@@ -206,7 +208,7 @@ fn main() -> Result<(), BoxError> {
     crowd(processes)
 }
 
-/// The program.
+/// Runs the program.
 ///
 /// # Errors
 /// The failed check.

@@ -27,7 +27,8 @@ fn see(event: &Event<'_>) {
     assert!(!text.contains("pid={panics|"), "on purpose: subscriber");
 }
 
-/// A scheduler with one worker, whose reports the subscriber sees, a report for each long step.
+/// Starts a scheduler with one worker, whose reports the subscriber sees, a report for each long
+/// step.
 fn started(host: &str, set: impl Fn(Builder) -> Builder) -> Scheduler {
     static SUBSCRIBES: Once = Once::new();
     SUBSCRIBES.call_once(|| {
@@ -73,8 +74,8 @@ fn long_step(scheduler: &Scheduler, lasts: fn(&AtomicBool)) -> (String, LongStep
     (report().unwrap(), steps.last().unwrap().clone())
 }
 
-/// As [`long_step`], until the report has a backtrace: a thread that gets no processor in time has
-/// none.
+/// Runs steps as [`long_step`] does, until the report has a backtrace: a thread that gets no
+/// processor in time has none.
 fn with_backtrace(scheduler: &Scheduler, lasts: fn(&AtomicBool)) -> (String, LongStep) {
     let mut steps = (0..200).map(|_| long_step(scheduler, lasts));
     let found = steps.find(|(_, step)| step.backtrace.is_some());
@@ -99,7 +100,7 @@ fn computes_on_purpose(is_over: &AtomicBool) {
     }
 }
 
-/// A system call that the standard library would restart.
+/// Makes a system call that the standard library would restart.
 #[inline(never)]
 fn reads_on_purpose(is_over: &AtomicBool) {
     use std::io::Write;

@@ -23,14 +23,14 @@ fn see(event: &Event<'_>) {
     SEEN.lock().unwrap().push(text_of(event));
 }
 
-/// The events with all of these parts.
+/// Returns the events with all of these parts.
 fn seen(parts: &[&str]) -> Vec<String> {
     let mut seen = SEEN.lock().unwrap().clone();
     seen.retain(|text| parts.iter().all(|part| text.contains(part)));
     seen
 }
 
-/// A scheduler whose events the subscriber sees.
+/// Starts a scheduler whose events the subscriber sees.
 fn started(host: &str, set: impl Fn(Builder) -> Builder) -> Scheduler {
     static SUBSCRIBES: Once = Once::new();
     SUBSCRIBES.call_once(|| {
@@ -43,7 +43,7 @@ fn started(host: &str, set: impl Fn(Builder) -> Builder) -> Scheduler {
     scheduler
 }
 
-/// The only event about the end of the process.
+/// Returns the only event about the end of the process.
 #[track_caller]
 fn end_of(pid: Pid) -> String {
     let pid = format!("pid={pid};");
@@ -114,7 +114,7 @@ fn a_process_that_fails_says_why_and_is_reported_when_its_handle_is_dropped() {
     }
 }
 
-/// The only report about the process.
+/// Returns the only report about the process.
 #[track_caller]
 fn report_of(pid: Pid) -> String {
     let pid = format!("pid={pid};");

@@ -18,8 +18,8 @@ const START: Used = Used {
     resident: Some(2 << 30),
 };
 
-/// The complaint of the example about a thousand processes, with limits of a hundred bytes each on
-/// the heap and two hundred resident.
+/// Returns the complaint of the example about a thousand processes, with limits of a hundred bytes
+/// each on the heap and two hundred resident.
 fn said(heap: u64, resident: Option<u64>) -> Option<String> {
     let used = Used {
         heap: START.heap + heap,

@@ -78,8 +78,8 @@ impl Process for Idler {
     }
 }
 
-/// The bytes of a process that stays, when `messages` messages are sent between the starts of any
-/// two.
+/// Returns the bytes of a process that stays, when `messages` messages are sent between the starts
+/// of any two.
 fn bytes_each(messages: u64) -> usize {
     const STAY: usize = 2_000;
     let scheduler = start(1);

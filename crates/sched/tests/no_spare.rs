@@ -17,7 +17,7 @@ use tracing::Level;
 
 type Act = Box<dyn FnOnce() + Send>;
 
-/// A step keeps a scheduler's only worker until the subscriber has done its act, with a process
+/// Keeps a scheduler's only worker in a step until the subscriber has done its act, with a process
 /// queued behind it.
 fn while_a_step_keeps_the_only_worker(
     act: Arc<Mutex<Option<Act>>>,
@@ -47,7 +47,7 @@ fn while_a_step_keeps_the_only_worker(
     drop(scheduler);
 }
 
-/// How many threads write warnings, where the system tells.
+/// Returns the number of threads that write warnings, where the system tells.
 fn threads_that_warn() -> Option<usize> {
     let threads = fs::read_dir("/proc/self/task").ok()?;
     let names =

@@ -15,7 +15,7 @@ use support::*;
 /// Longer than any test.
 const NEVER: Duration = Duration::from_secs(3_600);
 
-/// The cores of this thread.
+/// Returns the cores of this thread.
 fn own_cores() -> Vec<usize> {
     let mask = sched_getaffinity(None).unwrap();
     let cores = (0..CpuSet::MAX_CPU).filter(|&core| mask.is_set(core));
@@ -28,7 +28,7 @@ fn started(builder: Builder) -> Scheduler {
     scheduler
 }
 
-/// A process that sends its worker's cores, once `at_once` of its kind are in their steps.
+/// Creates a process that sends its worker's cores, once `at_once` of its kind are in their steps.
 fn look(at_once: usize, inside: &Arc<AtomicUsize>, to: &mpsc::Sender<Vec<usize>>) -> impl Process {
     let (inside, to) = (Arc::clone(inside), to.clone());
     process(move |_, _, out| {
@@ -42,7 +42,7 @@ fn look(at_once: usize, inside: &Arc<AtomicUsize>, to: &mpsc::Sender<Vec<usize>>
     })
 }
 
-/// The cores of each worker, while all of them are in a step.
+/// Returns the cores of each worker, while all of them are in a step.
 fn masks(scheduler: &Handle, workers: usize) -> Vec<Vec<usize>> {
     let (to, seen) = mpsc::channel();
     let inside = Arc::default();
@@ -57,7 +57,7 @@ fn masks(scheduler: &Handle, workers: usize) -> Vec<Vec<usize>> {
     masks
 }
 
-/// A builder without spares, whose monitor notices no long step.
+/// Creates a builder without spares, whose monitor notices no long step.
 fn unnoticed(workers: usize) -> Builder {
     let builder = Scheduler::builder().workers(workers).max_spares(0);
     builder.step_limits(NEVER, NEVER)

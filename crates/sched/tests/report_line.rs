@@ -11,8 +11,8 @@ use std::{env, io, thread};
 /// The name of the program to run.
 const PROGRAM: &str = "GANGER_TEST_PROGRAM";
 
-/// The lines of the test `name` as a program, until they are enough. The program reads its standard
-/// input to the end.
+/// Runs the test `name` as a program, and returns its lines once they are enough. The program reads
+/// its standard input to the end.
 fn lines_of(name: &str, report: &str, enough: fn(&[String]) -> bool) -> Vec<String> {
     let mut command = Command::new(env::current_exe().unwrap());
     command.args(["--exact", name, "--nocapture", "--test-threads=1"]);
@@ -36,7 +36,7 @@ fn sum(lines: &[String], name: &str) -> u64 {
     lines.iter().map(|line| column(line, name)).sum()
 }
 
-/// In the program runs schedulers until the other side has read enough.
+/// Runs schedulers in the program until the other side has read enough.
 fn run(sets: &[fn(Builder) -> Builder]) {
     let start = |set: &fn(Builder) -> Builder| {
         let builder = set(Scheduler::builder().workers(1));
@@ -54,7 +54,7 @@ fn run(sets: &[fn(Builder) -> Builder]) {
     }
 }
 
-/// The number in a column of a line.
+/// Returns the number in a column of a line.
 fn column(line: &str, name: &str) -> u64 {
     let mut words = line.split(' ').filter_map(|it| it.split_once('='));
     let found = words.find(|(column, _)| *column == name);
@@ -116,7 +116,7 @@ fn a_wrong_period_is_reported_once_and_the_builders_holds() {
     );
 }
 
-/// The names of this program's threads.
+/// Returns whether a thread of this program has the reporter's name.
 #[cfg(target_os = "linux")]
 fn has_reporter() -> bool {
     let tasks = std::fs::read_dir("/proc/self/task").unwrap();

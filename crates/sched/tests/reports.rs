@@ -33,7 +33,7 @@ fn see(event: &Event<'_>) {
     assert!(!text.contains("pid={panics|"), "on purpose: subscriber");
 }
 
-/// The events that contain `part`.
+/// Returns the events that contain `part`.
 fn seen(part: &str) -> Vec<String> {
     let seen = SEEN.lock().unwrap();
     seen.iter()
@@ -42,15 +42,15 @@ fn seen(part: &str) -> Vec<String> {
         .collect()
 }
 
-/// The reports of steps of the host's processes, without quick steps: on a busy machine a quick
-/// step may last for longer than a step should.
+/// Returns the reports of steps of the host's processes, without quick steps: on a busy machine a
+/// quick step may last for longer than a step should.
 fn reports(host: &str) -> Vec<String> {
     let mut reports = seen(&format!("pid={{{host}|"));
     reports.retain(|report| !report.contains("method=quick"));
     reports
 }
 
-/// A scheduler with one worker, whose events the subscriber sees.
+/// Starts a scheduler with one worker, whose events the subscriber sees.
 fn started(host: &str, set: impl Fn(Builder) -> Builder) -> Scheduler {
     static SUBSCRIBES: Once = Once::new();
     SUBSCRIBES.call_once(|| {
@@ -63,7 +63,8 @@ fn started(host: &str, set: impl Fn(Builder) -> Builder) -> Scheduler {
     scheduler
 }
 
-/// A process whose only step calls `first`, and then blocks its thread until it is released.
+/// Submits a process whose only step calls `first`, and then blocks its thread until it is
+/// released.
 fn block(
     scheduler: &Scheduler,
     method: &'static str,

@@ -12,7 +12,7 @@ use std::time::Duration;
 /// The name of the program to run.
 const PROGRAM: &str = "GANGER_TEST_PROGRAM";
 
-/// The standard error stream of the test `name` when it is the program.
+/// Returns the standard error stream of the test `name` when it is the program.
 fn stderr_of(name: &str) -> String {
     let mut command = Command::new(env::current_exe().unwrap());
     command.args(["--exact", name, "--nocapture", "--test-threads=1"]);

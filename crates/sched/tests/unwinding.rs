@@ -29,8 +29,8 @@ fn listen() {
     });
 }
 
-/// The mailbox is not empty when the handler answers, so the answer goes there. The error that
-/// follows goes nowhere.
+/// Checks an error after an answer. The mailbox is not empty when the handler answers, so the
+/// answer goes there. The error that follows goes nowhere.
 // pins: P6
 #[test]
 fn an_error_after_an_answer_is_no_stale_completion() {
@@ -141,7 +141,8 @@ fn an_init_that_does_everything_leaves_nothing_behind() {
     }
 }
 
-/// The predicate and the step panic with events half taken; nothing is lost or dropped twice.
+/// Checks that nothing is lost or dropped twice, when the predicate and the step panic with events
+/// half taken.
 // pins: P4, P8
 #[test]
 fn a_predicate_that_panics_takes_nothing() {
@@ -196,8 +197,8 @@ fn a_predicate_that_panics_takes_nothing() {
     until("all payloads are gone", || Arc::strong_count(&value) == 1);
 }
 
-/// A subscriber that tries to stop the scheduler at the first event of the level, where a stop is
-/// refused, and then begins to stop it. It notes the duration.
+/// Creates a subscriber that tries to stop the scheduler at the first event of the level, where a
+/// stop is refused, and then begins to stop it. The subscriber notes the duration.
 fn stops(
     level: Level,
     handle: Mutex<Option<Handle>>,

@@ -16,7 +16,7 @@ const KEPT: usize = 96 << 10;
 const AT_ONCE: CommandId = CommandId::new(256);
 const LATER: CommandId = CommandId::new(257);
 
-/// The bytes in use, after the caches of messages and processes have been emptied.
+/// Returns the bytes in use, after the caches of messages and processes have been emptied.
 fn live(scheduler: &Scheduler) -> usize {
     scheduler.release_memory();
     // Ordering: Relaxed: a count, of acts that this thread has seen.
@@ -67,8 +67,8 @@ impl Process for Asker {
     }
 }
 
-/// The bytes in use after few yields in a step, and then after many. A handler answers all at once,
-/// or another thread answers all but one.
+/// Returns the bytes in use after few yields in a step, and then after many. A handler answers all
+/// at once, or another thread answers all but one.
 fn after_yields(command: CommandId, many: u64) -> (usize, usize) {
     let (kept, completers) = mpsc::channel();
     let kept = Mutex::new(kept);
@@ -131,7 +131,7 @@ fn of_outstanding_yields_only_those_that_are_left_take_memory() {
     assert_kept(before, after);
 }
 
-/// A process that notifies the test of its message: the work sent before is done.
+/// Creates a process that notifies the test of its message: the work sent before is done.
 fn teller(told: mpsc::Sender<()>) -> impl Process {
     process(move |_, events, out| {
         for event in events {
@@ -179,7 +179,7 @@ fn monitors_that_are_taken_back_leave_nothing() {
     end(scheduler, vec![target, monitor]);
 }
 
-/// They leave while the process has as many events.
+/// Checks the memory after monitors and calls have left, while the process has as many events.
 #[test]
 fn monitors_that_have_ended_and_calls_taken_back_leave_nothing() {
     const BURST: usize = 20_000;

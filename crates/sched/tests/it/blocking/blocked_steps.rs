@@ -17,7 +17,8 @@ fn started(builder: Builder) -> Scheduler {
     scheduler
 }
 
-/// A process whose only step blocks its thread until the test sends something through the channel.
+/// Creates a process whose only step blocks its thread until the test sends something through the
+/// channel.
 fn blocker(began: &Arc<AtomicUsize>) -> (impl Process, mpsc::Sender<()>) {
     let (release, released) = mpsc::channel();
     let released = Mutex::new(released);
@@ -160,7 +161,7 @@ fn what_waits_behind_a_blocked_step_runs_though_the_spare_is_never_without_work(
     assert_eq!(exit_number(blocked), 1);
 }
 
-/// A step announces a block, by `block`, while the monitor would not notice by itself.
+/// Announces a block of a step, by `block`, while the monitor would not notice by itself.
 fn assert_believed(block: fn(&ganger_proc_api::Context, &mut dyn FnMut())) {
     let builder = Scheduler::builder().workers(1).step_limits(NEVER, NEVER);
     let scheduler = started(builder);

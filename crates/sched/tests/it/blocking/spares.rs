@@ -64,7 +64,7 @@ fn quick() -> impl Process {
     })
 }
 
-/// A process that steps again and again until it may end.
+/// Creates a process that steps again and again until it may end.
 fn restless(may_end: &Arc<AtomicBool>) -> impl Process {
     let may_end = Arc::clone(may_end);
     process(move |_, _, out| {
@@ -77,7 +77,7 @@ fn restless(may_end: &Arc<AtomicBool>) -> impl Process {
     })
 }
 
-/// How many threads this scheduler has, and how many of them are asleep.
+/// Counts the threads of this scheduler, and those among them that are asleep.
 #[cfg(target_os = "linux")]
 fn threads(name: &str) -> (usize, usize) {
     let tasks = std::fs::read_dir("/proc/self/task").unwrap();

@@ -11,7 +11,7 @@ use std::{fmt, mem};
 
 const ASK: CommandId = CommandId::new(256);
 
-/// A process that yields `commands` commands, each after the answer to the last.
+/// Creates a process that yields `commands` commands, each after the answer to the last.
 fn asker(commands: u64) -> impl Process {
     let mut left = commands;
     process(move |_, events, out| {
@@ -34,7 +34,7 @@ struct Asked {
     answered: AtomicUsize,
 }
 
-/// A process that answers all commands in its list, until `enough` have been answered.
+/// Creates a process that answers all commands in its list, until `enough` have been answered.
 fn server(asked: &Arc<Asked>, enough: usize) -> impl Process {
     let asked = Arc::clone(asked);
     process(move |_, _, out| {
@@ -54,7 +54,7 @@ fn server(asked: &Arc<Asked>, enough: usize) -> impl Process {
     })
 }
 
-/// A scheduler whose handler leaves its completers in the list.
+/// Starts a scheduler whose handler leaves its completers in the list.
 fn scheduler(workers: usize, asked: &Arc<Asked>) -> Scheduler {
     let scheduler = Scheduler::builder().workers(workers).build().unwrap();
     let asked = Arc::clone(asked);
@@ -165,7 +165,7 @@ fn what_is_in_an_answer_is_dropped_once() {
     }
 }
 
-/// A process yields `yields` commands in a step, and ends. Nothing of it is left.
+/// Checks that nothing is left of a process that yields `yields` commands in a step, and ends.
 fn answer_and_end(when: When, then: Then, yields: usize, fails: bool, dropped: &Arc<AtomicUsize>) {
     let scheduler = Scheduler::builder().workers(1).build().unwrap();
     let kept = Arc::new(Mutex::new(Vec::new()));

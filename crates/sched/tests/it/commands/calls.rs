@@ -196,7 +196,7 @@ enum Way {
     Later,
 }
 
-/// A process that ends with the first question, or is terminated once it has announced the
+/// Creates a process that ends with the first question, or is terminated once it has announced the
 /// question.
 fn fails(way: Way, has_it: &Sender<Pid>) -> impl Actor<Message = Reply<u64>> {
     let (mut kept, has_it) = (Vec::new(), has_it.clone());
@@ -408,7 +408,7 @@ fn a_task_is_woken_by_the_answer() {
     assert!(matches!(poll(), Poll::Ready(Ok(8))));
 }
 
-/// The wait would never end.
+/// Checks that a step is told what to do instead of a wait without an end.
 #[test]
 fn a_step_that_would_wait_for_its_own_process_is_told_what_to_do() {
     let scheduler = Scheduler::start_default().unwrap();

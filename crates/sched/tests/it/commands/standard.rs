@@ -11,7 +11,8 @@ use std::sync::mpsc::{Sender, channel};
 
 type ActBox = Box<dyn FnOnce(&mut StepOutput) + std::marker::Send>;
 
-/// A process that does the first act, and then an act with each event. It ends with the last event.
+/// Creates a process that does the first act, and then an act with each event. The process ends
+/// with the last event.
 fn acts<const N: usize>(acts: [ActBox; N], events: Sender<Event>) -> impl ganger_proc_api::Process {
     let mut acts = acts.into_iter();
     process_fn(move |_, given, out| {

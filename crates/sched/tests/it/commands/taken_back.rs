@@ -31,7 +31,7 @@ fn next(completers: &Receiver<Completer>) -> Completer {
     completers.recv_timeout(PATIENCE).unwrap()
 }
 
-/// An act of `puppet`: yields with these tags.
+/// Has the puppet yield with these tags.
 fn asks(strings: &puppet::Strings, tags: &'static [u64]) {
     strings.have(move |_, out| {
         for &tag in tags {
@@ -165,7 +165,7 @@ fn a_yield_of_the_same_step_is_not_carried_out() {
     assert!(completers.try_recv().is_err());
 }
 
-/// The process continues, and so do its entries at handlers.
+/// Checks an upgrade, after which the process continues, and so do its entries at handlers.
 // pins: P7, P12
 #[test]
 fn what_was_taken_back_stays_so_after_an_upgrade_and_after_the_end() {
@@ -192,8 +192,8 @@ fn what_was_taken_back_stays_so_after_an_upgrade_and_after_the_end() {
     assert_eq!(scheduler.stats().total.stale_completions, 2);
 }
 
-/// A single worker takes all three from the global queue, first the process that gives way. A
-/// continuing process is on top of the worker's deque.
+/// Checks that a single worker takes all three from the global queue, first the process that gives
+/// way. A continuing process is on top of the worker's deque.
 // pins: P3, G3
 #[test]
 fn a_process_that_gives_way_is_behind_the_others() {
@@ -230,7 +230,7 @@ fn a_process_that_gives_way_is_behind_the_others() {
     assert!(exit_number(polite) < 50, "it was first all the time");
 }
 
-/// Alone it is served at once, again and again.
+/// Checks that a lone process is served at once, again and again.
 // pins: G2, P3
 #[test]
 fn a_lone_process_that_gives_way_goes_on() {

@@ -14,7 +14,7 @@ fn is_cancel(event: &Event) -> bool {
     matches!(event, Event::Cancel(_))
 }
 
-/// The reason of a process ended by a cancellation.
+/// Returns the reason of a process ended by a cancellation.
 #[track_caller]
 fn reason(end: ExitReason) -> String {
     match end {

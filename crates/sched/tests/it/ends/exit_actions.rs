@@ -132,7 +132,7 @@ impl Process for Registers {
     }
 }
 
-/// The expected log when these actions were registered in time, and 9 in `close`.
+/// Returns the expected log when these actions were registered in time, and 9 in `close`.
 fn expected(cause: &str, in_time: &[u64]) -> Vec<String> {
     let mut expected = vec!["close".to_owned()];
     expected.extend(in_time.iter().map(|it| format!("release {it} there")));
@@ -312,7 +312,7 @@ fn actions_stay_when_their_process_is_upgraded_and_are_taken_back_by_their_keys(
     assert_eq!(log.take(), done);
 }
 
-/// An action with a name in the way: monitors find the name free, and resources released.
+/// Registers an action with a name in the way: monitors find the name free, and resources released.
 // pins: P12
 #[test]
 fn all_is_released_before_anybody_is_told() {

@@ -61,7 +61,8 @@ fn block_on<F: Future>(future: F) -> F::Output {
     }
 }
 
-/// The reference to the process goes to one of the two, and either drops its result.
+/// Checks that the result is dropped: the reference to the process goes to the handle or to the end
+/// of the process, and either drops the result.
 // pins: P12
 #[test]
 fn a_handle_that_goes_as_its_process_ends() {
@@ -183,7 +184,8 @@ fn done() -> impl Process {
     })
 }
 
-/// Ended processes leave their memory and their places to later processes, on several threads.
+/// Checks that ended processes leave their memory and their places to later processes, on several
+/// threads.
 // pins: P7
 #[test]
 fn what_a_process_leaves_to_the_next_is_not_its_pid_and_keeps_nothing_alive() {

@@ -248,7 +248,8 @@ impl Handler for Keeps {
     }
 }
 
-/// A handler keeps its completers, and these keep the scheduler, which must give the handler up.
+/// Has a handler keep its completers. The completers keep the scheduler, which must give the
+/// handler up.
 // pins: P6, P8
 #[test]
 fn of_handlers_when_the_workers_have_returned() {

@@ -25,7 +25,7 @@ fn failed() -> Failure {
     Failure::Ended(ExitCause::Failed("no disk".into()))
 }
 
-/// The only report.
+/// Returns the only report.
 #[track_caller]
 fn only(reports: &Reports) -> FailureReport {
     let report = reports.recv_timeout(PATIENCE).expect("it is reported");
@@ -33,7 +33,7 @@ fn only(reports: &Reports) -> FailureReport {
     report
 }
 
-/// All started processes have ended, with their reports, if any.
+/// Checks that all started processes have ended, without a report.
 #[track_caller]
 fn assert_none(scheduler: &Scheduler, reports: &Reports) {
     until("all have ended", || scheduler.stats().live == 0);

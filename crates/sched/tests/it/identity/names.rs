@@ -55,7 +55,8 @@ fn a_name_is_one_process_s_until_it_ends_or_loses_it() {
     assert_eq!(names(&scheduler), []);
 }
 
-/// Otherwise each call would cost a turn, and a node in a mailbox beyond any limit.
+/// Checks that repeated calls tell the process once: otherwise each call would cost a turn, and a
+/// node in a mailbox beyond any limit.
 // pins: P13
 #[test]
 fn who_asks_for_a_taken_name_again_and_again_has_its_process_told_once() {
@@ -259,7 +260,8 @@ fn no_name_outlives_its_process_whoever_gives_it_meanwhile() {
     assert_ne!(given.load(Ordering::Relaxed), 0);
 }
 
-/// A thread takes the name away while another gives it back: the end frees it, whichever came last.
+/// Checks that the end frees a name, whichever came last, when a thread takes the name away while
+/// another gives it back.
 #[test]
 fn a_name_that_is_taken_away_and_given_again_goes_with_its_process() {
     let scheduler = start(1);
@@ -282,8 +284,8 @@ fn a_name_that_is_taken_away_and_given_again_goes_with_its_process() {
     }
 }
 
-/// A context outlives its process, whose PID another process has by now: it gives no name, and
-/// takes none away.
+/// Checks a context that outlives its process, whose PID another process has by now: it gives no
+/// name, and takes none away.
 #[test]
 fn who_has_ended_does_not_touch_the_names_of_its_successor() {
     const ROUNDS: usize = 2_000;

@@ -17,7 +17,7 @@ fn quick() -> impl Process {
     })
 }
 
-/// More cells than a worker keeps: some are in the pool when the scheduler stops.
+/// Ends more processes than a worker keeps cells: some are in the pool when the scheduler stops.
 // pins: D4
 #[test]
 fn cells_in_the_pool_do_not_keep_a_stopped_scheduler() {
@@ -32,7 +32,7 @@ fn cells_in_the_pool_do_not_keep_a_stopped_scheduler() {
     until("its memory is gone", || weak.upgrade().is_none());
 }
 
-/// A reused cell has all the room of a new one.
+/// Checks that a reused cell has all the room of a new cell.
 // pins: P13
 #[test]
 fn a_cell_that_is_used_again_has_room() {
@@ -56,7 +56,7 @@ fn a_cell_that_is_used_again_has_room() {
     assert_eq!(exit_number(parent), 7);
 }
 
-/// A message sent by a handler before it fails comes before its error.
+/// Checks that a message sent by a handler before it fails comes before its error.
 // pins: P4
 #[test]
 fn what_a_handler_sends_comes_before_its_error() {
@@ -91,7 +91,7 @@ fn what_a_handler_sends_comes_before_its_error() {
     assert_eq!(exit_number(asker), 1, "the error came first");
 }
 
-/// A batch is bounded also with items other than events.
+/// Checks that a batch is bounded also with items other than events.
 // pins: P4
 #[test]
 fn a_batch_is_bounded_behind_a_stale_completion() {
@@ -147,7 +147,7 @@ fn a_batch_is_bounded_behind_a_stale_completion() {
     assert_eq!(most.load(Ordering::SeqCst), 4);
 }
 
-/// Memory kept for later processes can be returned at any time, and is not missed.
+/// Checks that memory kept for later processes can be returned at any time, and is not missed.
 // pins: P7, D4
 #[test]
 fn memory_that_is_released_is_not_missed() {

@@ -19,8 +19,8 @@ const EACH: u64 = 24;
 /// How many messages of each sender have come to a step, and how many control messages.
 type Taken = Arc<Mutex<[u64; SENDERS + 1]>>;
 
-/// A process that takes a random number of messages a step, and continues, waits, or blocks. A
-/// cancellation ends it.
+/// Creates a process that takes a random number of messages a step, and continues, waits, or
+/// blocks. A cancellation ends it.
 fn taker(seed: u64, limit: usize, taken: Taken) -> impl Process {
     let mut random = Rng::with_seed(seed);
     process(move |ctx, events, out| {

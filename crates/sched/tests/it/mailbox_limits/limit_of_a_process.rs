@@ -7,7 +7,7 @@ use ganger_sched::{ContextExt, ProcessHandle, Scheduler};
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-/// The scheduler is not started, so nothing is taken.
+/// Builds a scheduler that is not started, so nothing is taken.
 fn built(limit: Option<usize>) -> Scheduler {
     match limit {
         Some(limit) => limited(limit).build().unwrap(),
@@ -15,7 +15,7 @@ fn built(limit: Option<usize>) -> Scheduler {
     }
 }
 
-/// How many messages the process takes before it is full, up to a hundred.
+/// Returns how many messages the process takes before it is full, up to a hundred.
 fn room(process: &ProcessHandle) -> usize {
     let send = |n: &u64| match process.send(numbered(*n)) {
         Ok(()) => true,

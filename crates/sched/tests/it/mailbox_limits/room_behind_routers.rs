@@ -106,7 +106,7 @@ fn far(n: u64) -> Envelope {
     Message::new("n", n).to("{beta@main|1}".parse().unwrap())
 }
 
-/// A scheduler with a link behind its router, which has two envelopes.
+/// Starts a scheduler with a link behind its router, which has two envelopes.
 fn full() -> (Scheduler, Arc<Link>) {
     let link = Arc::new(Link::default());
     let node = Arc::new(Node::new("alpha".parse().unwrap()));

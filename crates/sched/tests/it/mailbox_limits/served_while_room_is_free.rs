@@ -13,8 +13,8 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-/// A process that takes `take` messages in its first step, and calls `rest` from then on. Also the
-/// first waiting sender: its mailbox for 8 messages is full.
+/// Creates a process that takes `take` messages in its first step, and calls `rest` from then on.
+/// Also returns the first waiting sender: the mailbox for 8 messages is full.
 fn crowded(
     take: usize,
     mut rest: impl FnMut(&Context, &mut Events<'_>, &mut StepOutput) + Send + 'static,
@@ -105,8 +105,8 @@ fn a_sender_whose_time_is_over_takes_the_room_that_there_is() {
     assert_eq!(collected(handle), "2 3 4 5 6 7 8 9");
 }
 
-/// A process that takes a random number of messages a step, continues, waits or blocks, and ends
-/// when each of the senders has sent `each` numbers, in order.
+/// Creates a process that takes a random number of messages a step, continues, waits or blocks. The
+/// process ends when each of the senders has sent `each` numbers, in order.
 fn moody(seed: u64, limit: usize, senders: usize, each: u64) -> impl Process {
     let mut random = fastrand::Rng::with_seed(seed);
     let mut next = vec![0; senders];
@@ -144,8 +144,8 @@ fn moody(seed: u64, limit: usize, senders: usize, each: u64) -> impl Process {
 /// A way to send.
 type SendBy = fn(&Address, Message) -> Result<(), SendError>;
 
-/// Whatever the process does, no sender waits for ever, and no message is lost or overtakes
-/// another.
+/// Checks that no sender waits for ever, and no message is lost or overtakes another, whatever the
+/// process does.
 // pins: P4, P13
 #[test]
 fn senders_of_all_kinds_get_through_to_a_process_of_all_moods() {

@@ -89,7 +89,8 @@ impl Lifecycle for Primes {
     }
 }
 
-/// No other thread makes room there before the hook has returned.
+/// Checks that a hook does not wait for room, which no other thread makes before the hook has
+/// returned.
 // pins: P2, P13, D4
 #[test]
 fn a_hook_does_not_wait_for_the_process_that_it_is_about_to_start() {
@@ -124,7 +125,7 @@ fn a_hook_does_not_wait_for_the_process_that_it_is_about_to_start() {
     assert_eq!(*hook.refused.lock().unwrap(), [SendErrorKind::Full; 3]);
 }
 
-/// A waker that panics when it is cloned, or when it is dropped.
+/// Creates a waker that panics when it is cloned, or when it is dropped.
 fn waker_that_panics(table: &'static RawWakerVTable) -> ManuallyDrop<Waker> {
     // SAFETY: the functions of both tables do nothing, or do not return.
     ManuallyDrop::new(unsafe { Waker::new(ptr::null(), table) })
@@ -140,7 +141,7 @@ static AT_DROP: RawWakerVTable = RawWakerVTable::new(
     |_| panic!("on purpose: drop"),
 );
 
-/// A scheduler that is not started, and a process without room.
+/// Builds a scheduler that is not started, and a process without room.
 fn full() -> (Scheduler, ProcessHandle) {
     quiet_panics();
     let builder = Scheduler::builder().workers(1).mailbox_limit(1);

@@ -42,7 +42,8 @@ pub(crate) fn assert_refused(sent: Result<(), SendError>, kind: SendErrorKind, n
     assert_eq!(number(&error.into_envelope().message), n);
 }
 
-/// A process that takes a message a step, and ends after `count` with their numbers as text.
+/// Creates a process that takes a message a step, and ends after `count` with their numbers as
+/// text.
 pub(crate) fn collector(count: u64) -> impl Process {
     let mut seen = Vec::new();
     process(move |_, events, out| {
@@ -65,7 +66,7 @@ pub(crate) fn collected(handle: ganger_sched::ProcessHandle) -> String {
     }
 }
 
-/// A process that waits for ever, and leaves its messages in their places.
+/// Creates a process that waits for ever, and leaves its messages in their places.
 pub(crate) fn leaver() -> impl Process {
     process(|_, _, out| {
         out.defer_cancel();
@@ -367,7 +368,7 @@ fn a_waker_that_panics_harms_nobody() {
     assert_eq!(scheduler.stats().total.panics, 1);
 }
 
-/// A process that sends `count` numbers in a step, by `send`.
+/// Creates a process that sends `count` numbers in a step, by `send`.
 fn producer(
     to: Address,
     count: u64,

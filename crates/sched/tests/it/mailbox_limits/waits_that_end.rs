@@ -45,7 +45,7 @@ fn sender(to: &Arc<OnceLock<Address>>, tell: &Sender<Told>) -> impl Process {
     })
 }
 
-/// Two processes whose steps wait for room in each other's mailboxes.
+/// Submits two processes whose steps wait for room in each other's mailboxes.
 fn circle(scheduler: &Scheduler) -> ([ProcessHandle; 2], Receiver<Told>) {
     let (tell, told) = channel();
     let addresses = [(); 2].map(|()| Arc::new(OnceLock::new()));
@@ -129,7 +129,7 @@ fn a_cancellation_ends_a_circle_of_steps_that_wait() {
     }
 }
 
-/// The mailbox is another scheduler's, which continues.
+/// Checks waits for the mailbox of another scheduler, which continues.
 // pins: P13, D2
 #[test]
 fn a_stop_ends_the_waits_of_its_steps_wherever_they_send_to() {
@@ -147,7 +147,7 @@ fn a_stop_ends_the_waits_of_its_steps_wherever_they_send_to() {
     assert_eq!(told.recv().unwrap(), (handle.pid(), Err(refused)));
 }
 
-/// In both orders of the mark and the wait.
+/// Checks both orders of the mark and the wait.
 // pins: P9, P10, P13
 #[test]
 fn a_step_of_a_process_that_is_to_end_begins_no_wait() {
@@ -224,8 +224,8 @@ impl Wake for Slow {
     }
 }
 
-/// The stop ends the waits of threads and tasks alike. A waker without a return holds up no
-/// process. The process ends after the waker's call, because its own end wakes the remaining
+/// Checks that a stop ends the waits of threads and tasks alike. A waker without a return holds up
+/// no process. The process ends after the waker's call, because its own end wakes the remaining
 /// waiters.
 // pins: P13, D1, D3
 #[test]

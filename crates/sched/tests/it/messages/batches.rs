@@ -145,7 +145,7 @@ const LATER: CommandId = CommandId::new(256);
 
 type Completers = Arc<Mutex<Vec<Completer>>>;
 
-/// A handler that keeps its completers for the test to use.
+/// Creates a handler that keeps its completers for the test to use.
 fn keeper() -> (
     Completers,
     impl Fn(Command, Completer) -> ganger_proc_api::StepResult + Send + Sync,

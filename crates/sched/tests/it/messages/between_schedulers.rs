@@ -43,7 +43,7 @@ fn place(node_name: &str, hosts: &[&str]) -> Place {
     }
 }
 
-/// A process that sends its first message back to the sender, and ends.
+/// Creates a process that sends its first message back to the sender, and ends.
 fn echo() -> impl ganger_proc_api::Process {
     process(|ctx, events, out| {
         for event in events {
@@ -57,7 +57,7 @@ fn echo() -> impl ganger_proc_api::Process {
     })
 }
 
-/// A process that sends a number to `target`, and ends with the answer.
+/// Creates a process that sends a number to `target`, and ends with the answer.
 fn asker(target: Pid) -> impl ganger_proc_api::Process {
     process(move |ctx, events, out| {
         match events.next() {
@@ -173,7 +173,7 @@ fn a_host_outlives_its_scheduler_and_refuses() {
     assert_eq!(gone.unwrap_err().kind, SendErrorKind::Stopping);
 }
 
-/// Otherwise the scheduler would ask itself for ever.
+/// Checks the refusal, without which the scheduler would ask itself for ever.
 // pins: R2
 #[test]
 fn a_scheduler_that_is_its_own_router_refuses_whom_it_does_not_know() {

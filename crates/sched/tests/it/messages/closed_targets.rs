@@ -6,7 +6,7 @@ use ganger_proc_api::{
 };
 use ganger_sched::{CallRefused, Scheduler};
 
-/// The kind of end of a process that takes its first message.
+/// Returns the kind of end of a process that takes its first message.
 fn ends(step: fn(&mut ganger_proc_api::StepOutput) -> StepResult) -> EndKind {
     quiet_panics();
     let scheduler = Scheduler::builder()

@@ -46,7 +46,7 @@ impl Link {
         Ok(())
     }
 
-    /// From now on the link takes all, or refuses for this.
+    /// Has the link take all from now on, or refuse for this.
     fn refuse(&self, kind: Option<SendErrorKind>) {
         let mut state = self.state.lock().unwrap();
         state.refuses = kind;
@@ -62,7 +62,8 @@ impl Link {
         assert!(!waited.unwrap().1.timed_out(), "no sender waits");
     }
 
-    /// The numbers that were sent, with the mark of control messages. All were for the process.
+    /// Takes the numbers that were sent, with the mark of control messages. All were for the
+    /// process.
     fn numbers(&self) -> Vec<(bool, u64)> {
         let taken = std::mem::take(&mut self.state.lock().unwrap().taken);
         let number = |(is_control, envelope): (bool, Envelope)| {

@@ -62,8 +62,8 @@ fn shown_in_step(flood: Flood, batch: usize, kept: u64, cancels: u64) -> u64 {
     exit_number(process)
 }
 
-/// After eight batches filled by system events, a batch has only other events. Until then the
-/// message can be taken back.
+/// Checks that a batch has only other events after eight batches filled by system events. Until
+/// then the message can be taken back.
 // pins: P4, T2
 #[test]
 fn system_events_keep_a_kept_message_waiting_for_eight_batches() {
@@ -73,7 +73,7 @@ fn system_events_keep_a_kept_message_waiting_for_eight_batches() {
     }
 }
 
-/// The batch has room for the message next to the cancellation.
+/// Checks that the batch has room for the message next to the cancellation.
 // pins: P4, T2
 #[test]
 fn cancellations_do_not_keep_a_kept_message_waiting() {

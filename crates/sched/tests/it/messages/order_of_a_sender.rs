@@ -35,7 +35,7 @@ fn send_polling(address: &Address, n: u64) -> Result<(), SendError> {
     }
 }
 
-/// A single sender and receiver: the messages arrive in order.
+/// Checks that the messages of a single sender arrive in order at a single receiver.
 // pins: P4, R4
 #[test]
 fn what_has_been_accepted_is_before_what_is_sent_after_that() {

@@ -16,7 +16,7 @@ const LOT: u64 = 128;
 
 type Seen = Arc<Mutex<Vec<u64>>>;
 
-/// A process that notes its numbers, and ends after `enough` of them.
+/// Creates a process that notes its numbers, and ends after `enough` of them.
 fn reader(seen: &Seen, enough: u64) -> impl Process {
     let seen = Arc::clone(seen);
     process(move |_, events, out| {

@@ -37,7 +37,8 @@ fn message(n: u64) -> Message {
     Message::new("n", n)
 }
 
-/// A process that collects its events, batch by batch, and ends when it has `until` of them.
+/// Creates a process that collects its events, batch by batch, and ends when it has `until` of
+/// them.
 fn collector(until: usize) -> (Arc<Mutex<Vec<Vec<Seen>>>>, impl ganger_proc_api::Process) {
     let batches = Arc::new(Mutex::new(Vec::new()));
     let log = Arc::clone(&batches);

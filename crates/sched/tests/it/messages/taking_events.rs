@@ -8,7 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
 use std::{mem, ptr};
 
-/// A message whose end the test sees.
+/// Creates a message whose end the test sees.
 fn counted_message(count: &Arc<()>, number: u64) -> Message {
     let mut message = Message::new("n", number);
     message.payloads.push(Payload::any(Arc::clone(count)));
@@ -23,7 +23,7 @@ fn number(event: &Event) -> u64 {
     }
 }
 
-/// The first step is shown messages 0 to 9, and calls `first` with them. Returns the numbers found
+/// Shows messages 0 to 9 to the first step, and calls `first` with them. Returns the numbers found
 /// by the second step. Checks that no message is left in the end, and that each taken message has
 /// made room.
 fn left_by(
@@ -149,7 +149,7 @@ fn a_look_that_panics_leaves_the_event() {
     }
 }
 
-/// Taken events belong to the step. The left events are dropped with the process.
+/// Checks that taken events belong to the step. The left events are dropped with the process.
 // pins: P8
 #[test]
 fn a_step_that_panics_has_taken_what_it_has_taken() {
@@ -181,7 +181,7 @@ fn a_step_that_panics_has_taken_what_it_has_taken() {
 
 const AT_ONCE: CommandId = CommandId::new(256);
 
-/// A single immediate answer, and several, are taken like other events.
+/// Checks that a single immediate answer, and several, are taken like other events.
 // pins: P4, P6
 #[test]
 fn answers_at_once_are_taken_like_the_others() {

@@ -372,7 +372,7 @@ fn ids_of_gangers_own_are_refused() {
     scheduler.register(256, "mine", handler).unwrap();
 }
 
-/// A process other than an actor may take a single type, too.
+/// Checks that a process other than an actor may take a single type, too.
 #[test]
 fn a_plain_process_may_say_what_it_takes() {
     struct Numbers;

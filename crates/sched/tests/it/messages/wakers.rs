@@ -29,7 +29,7 @@ fn a_wake_is_a_step_without_events() {
     assert!(!exit(handle).is_done());
 }
 
-/// The step goes on until it has been woken.
+/// Checks a step that goes on until it has been woken.
 // pins: P5
 #[test]
 fn a_wake_while_the_step_runs_causes_another() {
@@ -70,7 +70,7 @@ fn a_step_may_wake_its_own_process() {
     assert_eq!(exit_number(scheduler.submit(own, "main", ()).unwrap()), 100);
 }
 
-/// The step continues meanwhile, so each of these wakes finds it running.
+/// Checks wakes that each find the step running, as it continues meanwhile.
 // pins: P5
 #[test]
 fn a_crowd_of_wakes_during_a_step_is_one_further_step() {

@@ -191,7 +191,7 @@ fn a_context_submits_under_a_pid_cancels_and_terminates() {
     ));
 }
 
-/// The monitor and its end are both in the mailbox of a process in its last step.
+/// Puts the monitor and its end both into the mailbox of a process in its last step.
 #[test]
 fn a_monitor_that_is_taken_back_before_the_end_is_not_told() {
     let scheduler = start(2);
@@ -218,7 +218,7 @@ fn a_monitor_that_is_taken_back_before_the_end_is_not_told() {
     watcher.has_none_but(3);
 }
 
-/// A context outlives its process, whose PID another process has by now.
+/// Checks a context that outlives its process, whose PID another process has by now.
 #[test]
 fn who_has_ended_takes_nothing_back_from_its_successor() {
     let scheduler = start(2);

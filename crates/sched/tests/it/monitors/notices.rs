@@ -161,7 +161,7 @@ fn no_limit_keeps_a_notice_away() {
     scheduler.terminate(watcher.pid()).unwrap();
 }
 
-/// A watcher is busy until the target has ended, with messages in its mailbox.
+/// Keeps a watcher busy until the target has ended, with messages in its mailbox.
 #[test]
 fn a_notice_is_the_first_event_of_the_next_step() {
     let scheduler = start(2);
@@ -287,7 +287,7 @@ fn one_that_was_not_started_after_all_has_never_been() {
     watcher.has_none_but(12);
 }
 
-/// Every process monitors every other, while they end in all ways. Each surviving process is
+/// Has every process monitor every other, while they end in all ways. Each surviving process is
 /// notified once of each end.
 // pins: P12
 #[test]

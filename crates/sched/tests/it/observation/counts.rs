@@ -208,7 +208,7 @@ fn a_label_goes_to_the_children_that_are_started_after_it() {
     assert_eq!(labels, expected);
 }
 
-/// A cell is used again for the next process.
+/// Uses a cell again for the next process.
 // pins: V5, V8
 #[test]
 fn a_process_begins_with_nothing_of_the_one_before() {
@@ -316,7 +316,8 @@ fn a_process_that_waits_says_for_what_and_since_when() {
     assert_eq!(names(&seen), [(1, names(&all)[1].1.clone())]);
 }
 
-/// The reader wakes the process for events that come during a look.
+/// Looks at processes that take messages. The reader wakes the process for events that come during
+/// a look.
 // pins: V6
 #[test]
 fn looks_lose_no_message() {

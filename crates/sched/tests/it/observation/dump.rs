@@ -20,7 +20,7 @@ fn of(dump: &Dump, method: &str) -> ProcessDump {
     process
 }
 
-/// A process that stays in its step until it may continue.
+/// Creates a process that stays in its step until it may continue.
 fn stays(until_told: &Arc<AtomicBool>) -> impl Process {
     let is_told = Arc::clone(until_told);
     process(move |_, _, out| {
@@ -242,7 +242,7 @@ fn what_an_init_starts_has_the_new_process_as_its_parent() {
     assert_eq!(scheduler.process(parent.pid()).unwrap().ran_before, None);
 }
 
-/// The clock of the looks stands still while all sleep.
+/// Checks the time of a step after a silence: the clock of the looks stands still while all sleep.
 // pins: P15
 #[test]
 fn a_process_that_is_woken_after_a_silence_has_run_just_now() {

@@ -28,7 +28,7 @@ fn suspend(scheduler: &Scheduler, pid: Pid) {
     );
 }
 
-/// A process that notes the numbers that it gets.
+/// Spawns a process that notes the numbers that it gets.
 fn notes(scheduler: &Scheduler) -> (ProcessHandle<u64>, Arc<Mutex<Vec<u64>>>) {
     let noted: Arc<Mutex<Vec<u64>>> = Arc::default();
     let notes = Arc::clone(&noted);

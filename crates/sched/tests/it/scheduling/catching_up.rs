@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// A scheduler with one worker, whose steps are shown four events at a time.
+/// Creates a builder of one worker, whose steps are shown four events at a time.
 fn one_worker() -> Builder {
     Scheduler::builder().workers(1).max_spares(0).event_batch(4)
 }
@@ -27,7 +27,7 @@ fn number(event: Event) -> u64 {
     }
 }
 
-/// The turns and the picks of a scheduler so far.
+/// Returns the turns and the picks of a scheduler so far.
 fn turns_and_picks(scheduler: &Scheduler) -> (u64, u64) {
     let stats = scheduler.stats().total;
     (stats.turns, stats.local_picks + stats.global_picks)
@@ -161,7 +161,8 @@ fn a_cancel_event_does_not_wait_until_its_process_has_caught_up() {
     assert_eq!(exit_number(receiver), 2);
 }
 
-/// The process is not far behind, so it has no further turn at once.
+/// Checks that a cancel event comes first. The process is not far behind, so it has no further turn
+/// at once.
 // pins: P10
 #[test]
 fn a_cancel_event_comes_before_the_turns_of_others() {

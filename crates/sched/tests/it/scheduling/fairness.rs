@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use std::time::Duration;
 
-/// The formula of the documentation: within how many picks a process with `before` others in front
-/// starts.
+/// Computes, by the formula of the documentation, within how many picks a process with `before`
+/// others in front starts.
 fn bound(before: u64) -> u64 {
     (127 + 1) * (before + 16 + 2)
 }

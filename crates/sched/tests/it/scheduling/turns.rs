@@ -10,7 +10,7 @@ use std::time::Duration;
 /// A command with an immediate answer.
 const NOW: CommandId = CommandId::new(256);
 
-/// A scheduler that is not started, with a handler that answers at once.
+/// Builds a scheduler that is not started, with a handler that answers at once.
 fn answering(builder: Builder) -> Scheduler {
     let scheduler = builder.build().unwrap();
     let answer = |_: Command, completer: Completer| {
@@ -32,7 +32,7 @@ fn text(event: Event) -> String {
     }
 }
 
-/// The text that a process finished with.
+/// Returns the text that a process finished with.
 fn exit_text(handle: ganger_sched::ProcessHandle) -> String {
     let result = exit(handle).into_result().unwrap();
     result.into_string().unwrap()
@@ -67,7 +67,7 @@ fn answers_that_are_there_are_taken_in_the_same_turn() {
     assert_eq!((stats.steps, stats.turns), (STEPS, 7));
 }
 
-/// Each step is a pick then, so the bound in picks holds for every waiting process.
+/// Checks that each step is a pick then, so the bound in picks holds for every waiting process.
 // pins: G4
 #[test]
 fn answers_are_taken_in_turns_of_their_own_while_others_wait() {

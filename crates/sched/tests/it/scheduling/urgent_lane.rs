@@ -24,7 +24,7 @@ fn hold(scheduler: &Handle) -> (ProcessHandle, mpsc::Sender<()>) {
     (holder, leave)
 }
 
-/// A process that adds one to `count`, and ends.
+/// Creates a process that adds one to `count`, and ends.
 fn short(count: &Arc<AtomicU64>) -> impl Process + use<> {
     let count = Arc::clone(count);
     process(move |_, _, out| {
@@ -108,7 +108,8 @@ impl<N: FnMut() + Send + 'static> Process for EndNoted<N> {
     }
 }
 
-/// The waking thread may hand the process its event without the mailbox.
+/// Checks the lanes also where the waking thread may hand the process its event without the
+/// mailbox.
 // pins: G3, P4
 #[test]
 fn the_lanes_are_kept_whatever_wakes_it() {
@@ -270,7 +271,7 @@ fn everybody_starts_within_the_bound_beside_an_urgent_process() {
     assert!(scheduler.stats().total.urgent_picks > BOUND);
 }
 
-/// The documentation's bound for the lane itself, next to processes that never rest.
+/// Checks the documentation's bound for the lane itself, next to processes that never rest.
 // pins: G4
 #[test]
 fn one_in_the_lane_starts_within_the_bound_of_the_lane() {

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use std::time::Duration;
 
-/// A process that writes its number into a list at each step, and waits.
+/// Creates a process that writes its number into a list at each step, and waits.
 fn noter(number: u64, list: &Arc<Mutex<Vec<u64>>>) -> impl ganger_proc_api::Process {
     let list = Arc::clone(list);
     process(move |_, events, _| {
@@ -225,7 +225,8 @@ fn workers_without_work_block() {
     }
 }
 
-/// How often the threads with this name have been switched away from; `None` if any is not asleep.
+/// Returns how often the threads with this name have been switched away from; `None` if any is not
+/// asleep.
 #[cfg(target_os = "linux")]
 fn context_switches(name: &str) -> Option<u64> {
     let mut switches = 0;

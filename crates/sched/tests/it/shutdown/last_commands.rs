@@ -13,7 +13,7 @@ use std::time::Duration;
 const DO: CommandId = CommandId::new(256);
 const HOUR: Duration = Duration::from_secs(3_600);
 
-/// A running scheduler, and the count of its handler's calls.
+/// Starts a scheduler. Also returns the count of its handler's calls.
 fn counting(workers: usize) -> (Scheduler, Arc<AtomicUsize>) {
     let scheduler = Scheduler::builder().workers(workers).build().unwrap();
     let calls = Arc::new(AtomicUsize::new(0));
@@ -28,7 +28,7 @@ fn counting(workers: usize) -> (Scheduler, Arc<AtomicUsize>) {
     (scheduler, calls)
 }
 
-/// Another worker has given all handlers up by then.
+/// Checks the commands of a long step, by whose end another worker has given all handlers up.
 // pins: P3, D3
 #[test]
 fn of_a_step_that_lasts_longer_than_the_scheduler_are_carried_out() {

@@ -27,7 +27,8 @@ fn worker() -> impl Process {
     })
 }
 
-/// When cancelled, it starts a worker by `start`, and finishes when the worker has ended.
+/// Creates a process that, when cancelled, starts a worker by `start`, and finishes when the worker
+/// has ended.
 fn cleaner(
     start: impl Fn(&ganger_proc_api::Context) -> ganger_proc_api::Pid + Send + 'static,
 ) -> impl Process {
@@ -101,7 +102,7 @@ fn the_deadline_ends_what_was_started_in_the_stop() {
     until("the child has been closed", || calls.closes() == 1);
 }
 
-/// Each starts the next, and ends.
+/// Creates a process that starts the next heir, and ends.
 fn heir() -> impl Process {
     process(|ctx, events, out| {
         events.for_each(drop);

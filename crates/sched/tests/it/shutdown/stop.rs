@@ -150,7 +150,7 @@ fn what_does_not_finish_is_terminated_and_closed() {
     }
 }
 
-/// A process whose step returns when it is told to, and not before.
+/// Creates a process whose step returns when it is told to, and not before.
 fn stuck(calls: &Arc<Calls>) -> (impl Process, mpsc::Receiver<()>, mpsc::Sender<()>) {
     let (entered, has_entered) = mpsc::channel();
     let (leave, may_leave) = mpsc::channel::<()>();
@@ -381,7 +381,7 @@ fn a_crowd_that_can_not_be_closed_in_time_is_closed_all_the_same() {
     assert!(fastest < Duration::from_millis(50), "{fastest:?}");
 }
 
-/// A process that waits idle, takes no notice of any event, and counts its closes alone.
+/// Creates a process that waits idle, takes no notice of any event, and counts its closes alone.
 fn unruly(calls: &Arc<Calls>) -> impl Process {
     struct Unruly(Arc<Calls>);
     impl Process for Unruly {
@@ -403,7 +403,7 @@ fn unruly(calls: &Arc<Calls>) -> impl Process {
     Unruly(Arc::clone(calls))
 }
 
-/// After this stop the program may end, and its threads with it.
+/// Checks that the later stop waits: after it the program may end, and its threads with it.
 // pins: P2, D4
 #[test]
 fn a_later_stop_waits_for_what_was_submitted_across_the_first_one() {

@@ -157,7 +157,7 @@ impl Process for Subject {
     }
 }
 
-/// A scheduler with a subject that reaches all places once it gets a message.
+/// Starts a scheduler with a subject that reaches all places once it gets a message.
 fn with_subject(acts: &Arc<Acts>) -> (Scheduler, ProcessHandle) {
     struct Hooks(Arc<Acts>);
     impl Lifecycle for Hooks {

@@ -101,7 +101,7 @@ impl Process for Waits {
     }
 }
 
-/// As many processes as the limit of reapers wait in their `close` for a process queued behind
+/// Has as many processes as the limit of reapers wait in their `close` for a process queued behind
 /// them.
 // pins: D4, P2, P13
 #[test]
@@ -138,7 +138,8 @@ impl Lifecycle for Hook {
     }
 }
 
-/// A step has submitted it before the stop, and its start is over when all other threads have left.
+/// Ends a process that a step has submitted before the stop. Its start is over when all other
+/// threads have left.
 // pins: D4
 #[test]
 fn that_has_started_it() {

@@ -273,7 +273,7 @@ fn a_scheduler_without_any_worker_refuses_submissions_and_waits_for_nobody() {
     joined(stop).unwrap();
 }
 
-/// A handler's destructor is users' code, and may do anything.
+/// Checks that a handler's destructor, which is users' code, may do anything.
 // pins: D4
 #[test]
 fn handlers_of_a_scheduler_that_got_no_worker_may_stop_it_when_they_are_dropped() {

@@ -109,7 +109,7 @@ impl<S> Drop for FnProcess<S> {
     }
 }
 
-/// A process that waits idle for ever, unless it is cancelled.
+/// Creates a process that waits idle for ever, unless it is cancelled.
 pub(crate) fn waiter() -> impl Process {
     process(|_, events, out| {
         for event in events {
@@ -121,7 +121,7 @@ pub(crate) fn waiter() -> impl Process {
     })
 }
 
-/// A process that waits idle and takes no notice of any event.
+/// Creates a process that waits idle and takes no notice of any event.
 pub(crate) fn stubborn(calls: &Arc<Calls>) -> impl Process {
     counted(calls, |_, events, out| {
         events.for_each(drop);
@@ -130,7 +130,7 @@ pub(crate) fn stubborn(calls: &Arc<Calls>) -> impl Process {
     })
 }
 
-/// The context of an ended process with this PID.
+/// Returns the context of an ended process with this PID.
 pub(crate) fn context_of_the_dead(handle: &Handle, pid: ganger_proc_api::Pid) -> Context {
     let (kept, context) = std::sync::mpsc::channel();
     let brief = process(move |ctx, _, out| {
@@ -142,7 +142,7 @@ pub(crate) fn context_of_the_dead(handle: &Handle, pid: ganger_proc_api::Pid) ->
     context.recv_timeout(PATIENCE).unwrap()
 }
 
-/// A started scheduler with `workers` workers and no spares: processes behind a step wait.
+/// Starts a scheduler with `workers` workers and no spares: processes behind a step wait.
 pub(crate) fn start(workers: usize) -> Scheduler {
     let builder = Scheduler::builder().workers(workers).max_spares(0);
     let scheduler = builder.build().unwrap();
@@ -174,7 +174,8 @@ fn between_looks(looks: &mut u32) {
 /// The process has ended, and how is not looked at.
 pub(crate) const ENDED: SendErrorKind = SendErrorKind::Ended(EndKind::Unknown);
 
-/// The kind without the way of the process's end: a sender may come before the way is known.
+/// Returns the kind without the way of the process's end: a sender may come before the way is
+/// known.
 pub(crate) fn rough(kind: SendErrorKind) -> SendErrorKind {
     match kind {
         SendErrorKind::Ended(_) => ENDED,
@@ -201,7 +202,7 @@ pub(crate) fn until_state(handle: &Handle, pid: ganger_proc_api::Pid, state: Pro
     });
 }
 
-/// The exit reason of a process bound to end.
+/// Returns the exit reason of a process bound to end.
 #[track_caller]
 pub(crate) fn exit<M>(handle: ProcessHandle<M>) -> ExitReason {
     handle
@@ -209,14 +210,14 @@ pub(crate) fn exit<M>(handle: ProcessHandle<M>) -> ExitReason {
         .unwrap_or_else(|handle| panic!("{handle:?} does not end"))
 }
 
-/// The result of a thread bound to end.
+/// Returns the result of a thread bound to end.
 #[track_caller]
 pub(crate) fn joined<T>(thread: std::thread::JoinHandle<T>) -> T {
     until("the thread has ended", || thread.is_finished());
     thread.join().expect("the thread has not panicked")
 }
 
-/// The number that a process finished with.
+/// Returns the number that a process finished with.
 #[track_caller]
 pub(crate) fn exit_number(handle: ProcessHandle) -> u64 {
     match exit(handle) {

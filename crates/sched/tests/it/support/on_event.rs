@@ -5,8 +5,8 @@ use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Level, Metadata, Subscriber};
 
-/// A subscriber that calls `call` with each event of the scheduler of this level, or a more urgent
-/// level.
+/// Creates a subscriber that calls `call` with each event of the scheduler of this level, or a more
+/// urgent level.
 pub(crate) fn on_event(
     level: Level,
     call: impl Fn(&Event<'_>) + Send + Sync + 'static,
@@ -14,7 +14,7 @@ pub(crate) fn on_event(
     OnEvent(level, call)
 }
 
-/// An event as text: its level, and all fields with their names.
+/// Returns an event as text: its level, and all fields with their names.
 pub(crate) fn text_of(event: &Event<'_>) -> String {
     let mut text = Text(event.metadata().level().to_string());
     event.record(&mut text);

@@ -53,7 +53,7 @@ impl Strings {
         self.handle.address().send(message).unwrap();
     }
 
-    /// As `tell`, and waits until it is done.
+    /// Tells the puppet to act as `tell` does, and waits until it is done.
     pub(crate) fn have(
         &self,
         act: impl FnOnce(&Context, &mut StepOutput) -> StepResult + Send + 'static,

@@ -162,7 +162,7 @@ fn what_becomes_ready_in_the_driver_wakes_its_process() {
     }
 }
 
-/// Between the posted calls, the scheduler has other things to do, which interrupt the wait.
+/// Interrupts the wait between the posted calls by other work of the scheduler.
 // pins: I1
 #[test]
 fn a_wait_and_other_work_lose_nothing_of_each_other() {
@@ -185,8 +185,8 @@ fn a_wait_and_other_work_lose_nothing_of_each_other() {
     poster.join().unwrap();
 }
 
-/// The call in the driver wakes a process, and checks its place: it is ready, and in no queue open
-/// to workers.
+/// Wakes a process by the call in the driver, and checks its place: it is ready, and in no queue
+/// open to workers.
 // pins: I1
 #[test]
 fn what_is_woken_in_the_driver_begins_when_the_wait_is_over() {
@@ -223,7 +223,7 @@ fn what_is_woken_in_the_driver_begins_when_the_wait_is_over() {
     assert_eq!(exit_number(handle), 7);
 }
 
-/// The only worker is in a step until the driver has been looked at several times, and until a
+/// Keeps the only worker in a step until the driver has been looked at several times, and until a
 /// process made ready there has run on a spare.
 // pins: I2
 #[test]
@@ -257,8 +257,8 @@ fn a_driver_is_looked_at_while_all_workers_are_in_long_steps() {
     assert!(exit(long).is_done());
 }
 
-/// After short steps, a step lasts until a timer has fired, for which its worker may have waited.
-/// The other worker is idle.
+/// Checks a step that lasts, after short steps, until a timer has fired, for which its worker may
+/// have waited. The other worker is idle.
 // pins: T4
 #[test]
 fn a_step_that_is_long_for_once_delays_no_timer_for_long() {
@@ -295,7 +295,7 @@ fn a_step_that_is_long_for_once_delays_no_timer_for_long() {
     }
 }
 
-/// One of two workers is always in short steps.
+/// Keeps one of two workers in short steps at any time.
 // pins: I2
 #[test]
 fn busy_workers_do_not_keep_the_driver_waiting() {
@@ -361,7 +361,7 @@ fn a_panic_in_the_driver_is_contained() {
 /// Holds a call in the driver until it is dropped.
 type Held = std::sync::mpsc::Sender<()>;
 
-/// A call that a worker carries out in the driver and that lasts until the result is dropped.
+/// Posts a call that a worker carries out in the driver and that lasts until the result is dropped.
 /// `before` and `after` the call is posted, the test sees to it that a worker is the next thread in
 /// the driver, as a rule. Where it was the monitor, both are called again.
 fn hold_a_worker(posted: &Posted, mut before: impl FnMut(), mut after: impl FnMut()) -> Held {
@@ -416,8 +416,8 @@ fn start_without_spares() -> (Scheduler, Posted) {
     (scheduler, posted)
 }
 
-/// A worker waiting in the driver is in a long call there when it is woken for the first process.
-/// The other worker takes the process, and sleeps again.
+/// Checks a worker waiting in the driver that is in a long call there when it is woken for the
+/// first process. The other worker takes the process, and sleeps again.
 // pins: G2
 #[test]
 fn a_worker_that_is_woken_in_a_long_call_is_not_relied_on() {
@@ -435,8 +435,8 @@ fn a_worker_that_is_woken_in_a_long_call_is_not_relied_on() {
     drop(held);
 }
 
-/// A searching worker polls the driver, and is in a long call there. The other worker falls asleep
-/// afterwards.
+/// Checks a searching worker that polls the driver, and is in a long call there. The other worker
+/// falls asleep afterwards.
 // pins: G2
 #[test]
 fn a_worker_that_searches_in_the_driver_is_not_relied_on() {
@@ -460,7 +460,7 @@ fn a_worker_that_searches_in_the_driver_is_not_relied_on() {
     drop(held);
 }
 
-/// A process started in the driver begins when the call there is over.
+/// Checks that a process started in the driver begins when the call there is over.
 // pins: I1
 #[test]
 fn a_wait_in_the_driver_is_refused() {

@@ -102,7 +102,7 @@ fn an_idle_scheduler_calls_at_the_moment_and_not_before() {
     }
 }
 
-/// From inside a step, for a waiting process.
+/// Sets a call up from inside a step, for a waiting process.
 // pins: T1
 #[test]
 fn a_process_is_woken_by_what_its_step_has_set_up() {
@@ -124,7 +124,7 @@ fn a_process_is_woken_by_what_its_step_has_set_up() {
     assert_eq!(exit_number(scheduler.spawn(process).unwrap()), 1);
 }
 
-/// Each worker is inside a step that waits for a call at its own shard.
+/// Keeps each worker inside a step that waits for a call at its own shard.
 // pins: T4
 #[test]
 fn workers_that_are_stuck_in_steps_delay_nothing_at_their_shards() {
@@ -153,7 +153,7 @@ fn workers_that_are_stuck_in_steps_delay_nothing_at_their_shards() {
     }
 }
 
-/// The only worker is in a step, without a spare: processes woken by the monitor's delivery stay
+/// Keeps the only worker in a step, without a spare: processes woken by the monitor's delivery stay
 /// there.
 // pins: P15
 #[test]
@@ -192,8 +192,8 @@ fn a_dump_says_how_many_timers_have_woken() {
     assert_eq!(exit_number(woken), 7);
 }
 
-/// All workers are stuck, until a process woken by a call has run. Only the monitor is free for the
-/// call, and only a spare for the process.
+/// Keeps all workers stuck until a process woken by a call has run. Only the monitor is free for
+/// the call, and only a spare for the process.
 // pins: T4, G6
 #[test]
 fn what_is_woken_beside_stuck_workers_runs() {
@@ -236,7 +236,7 @@ fn what_is_woken_beside_stuck_workers_runs() {
     }
 }
 
-/// The workers have only processes that always continue.
+/// Gives the workers only processes that always continue.
 // pins: T4
 #[test]
 fn calls_come_beside_processes_that_always_go_on() {
@@ -281,7 +281,8 @@ fn calls_come_beside_processes_that_always_go_on() {
     }
 }
 
-/// From several threads and from steps, so shards, timer waiters and sleepers change all the time.
+/// Sets calls from several threads and from steps, so shards, timer waiters and sleepers change all
+/// the time.
 // pins: T1
 #[test]
 fn each_of_many_calls_comes_once() {
@@ -374,7 +375,8 @@ fn timers_go_when_the_scheduler_has_halted() {
     );
 }
 
-/// No thread wakes for a timer due in an hour, except for the thread that waits until then.
+/// Checks that no thread wakes for a timer due in an hour, except for the thread that waits until
+/// then.
 // pins: T5, G7
 #[test]
 fn what_is_due_later_wakes_no_thread() {
@@ -393,7 +395,7 @@ fn what_is_due_later_wakes_no_thread() {
     });
 }
 
-/// The bound of the documentation, next to processes that timers wake again and again.
+/// Checks the bound of the documentation, next to processes that timers wake again and again.
 // pins: G4
 #[test]
 fn everybody_starts_within_the_bound_beside_arrivals() {
