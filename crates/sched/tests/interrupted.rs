@@ -25,7 +25,7 @@ fn waits(_: &Context, _: &mut Events<'_>, _: &mut StepOutput) -> StepResult {
     Ok(())
 }
 
-/// Does not end when it is cancelled.
+/// Stays when it is cancelled.
 fn stays(_: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
     if events.into_iter().any(|it| matches!(it, Event::Cancel(_))) {
         out.defer_cancel();

@@ -35,7 +35,7 @@ fn written(name: &'static str, run: fn()) -> Option<String> {
 
 type Set = fn(Builder) -> Builder;
 
-/// Processes that fail, or panic, in turn.
+/// Runs processes that fail, or panic, in turn.
 fn run(set: Set, panic: &[bool]) {
     let scheduler = set(Scheduler::builder().workers(1)).start().unwrap();
     for &panics in panic {

@@ -22,7 +22,7 @@ pub(crate) struct Faults {
 }
 
 impl Faults {
-    /// Faults of all kinds, or of some, or none.
+    /// Draws faults of all kinds, or of some, or none.
     pub(crate) fn new(random: &mut Rng) -> Self {
         let mut rarely = || *pick(random, &[0, 0, 50, 1_000]);
         Self {

@@ -101,7 +101,7 @@ impl Memory {
         }
     }
 
-    /// Judges them.
+    /// Judges the growth by these samples.
     pub(crate) fn growth(&self) -> Growth {
         let resident_mib = resident().map(|bytes| rounded(bytes, MIB));
         let warm = &self.samples[self.samples.len() * WARM_UP / 100..];
@@ -164,7 +164,7 @@ fn median(block: &[Sample]) -> Sample {
     }
 }
 
-/// Sizes have fewer bits than a float's fraction.
+/// Returns the number as a float. Sizes have fewer bits than a float's fraction.
 #[expect(clippy::cast_precision_loss, reason = "exact up to some petabytes")]
 fn signed(bytes: u64) -> f64 {
     bytes as f64

@@ -169,7 +169,7 @@ pub struct Asked<C> {
 }
 
 impl<C: TypedCommand> Asked<C> {
-    /// Names a command yielded with this tag; for crates that add ways to ask.
+    /// Creates the question of a command yielded with this tag; for crates that add ways to ask.
     #[must_use]
     pub fn new(tag: Tag) -> Self {
         let command = PhantomData;

@@ -97,7 +97,7 @@ impl EventQueue for VecDeque<Event> {
 }
 
 impl<'a> Events<'a> {
-    /// Gives the events in `queue`. Events that the step leaves stay there.
+    /// Creates the list of the events in `queue`. Events that the step leaves stay there.
     #[inline]
     pub fn new(queue: &'a mut (dyn EventQueue + 'a)) -> Self {
         Self::of(queue, None)

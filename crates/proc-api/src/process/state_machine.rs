@@ -120,8 +120,8 @@ where
     }
 }
 
-/// Gives back the closure, a process that calls it for each step. Here the compiler learns the
-/// types of its arguments.
+/// Returns the closure, a process that calls it for each step. Here the compiler learns the types
+/// of its arguments.
 ///
 /// ```
 /// use ganger_proc_api::{Event, Process, process_fn};
@@ -171,7 +171,7 @@ impl Process for Box<dyn Process> {
     }
 }
 
-/// Gives the box, if the process is a box.
+/// Returns the box, if the process is a box.
 ///
 /// # Errors
 /// A process of another type.

@@ -92,15 +92,15 @@ impl Kind {
         self == Self::of::<T>()
     }
 
-    /// Gives the kind as a pointer, never null and always even. A scheduler keeps the pointer in an
-    /// atomic.
+    /// Returns the kind as a pointer, never null and always even. A scheduler keeps the pointer in
+    /// an atomic.
     #[doc(hidden)]
     #[must_use]
     pub fn into_raw(self) -> *mut () {
         std::ptr::from_ref(self.0).cast_mut().cast()
     }
 
-    /// Gives the kind back from a pointer of [`into_raw`](Self::into_raw); `None` for null.
+    /// Returns the kind from a pointer of [`into_raw`](Self::into_raw); `None` for null.
     ///
     /// # Safety
     /// The pointer comes from `into_raw`, or is null.
@@ -178,7 +178,7 @@ unsafe fn drop_at<T>(place: &mut Place) {
 }
 
 impl Opaque {
-    /// Holds that value. O(1), but for calls of the allocator.
+    /// Creates the opaque that holds this value. O(1), but for calls of the allocator.
     #[inline]
     pub(crate) fn new<T: Send + 'static>(value: T) -> Self {
         let mut place = Place::uninit();

@@ -7,7 +7,7 @@ use std::any::TypeId;
 use std::mem::ManuallyDrop;
 use std::ptr;
 
-/// Gives the value as a `B`, if `A` is the same type; the compiler decides it.
+/// Returns the value as a `B`, if `A` is the same type; the compiler decides it.
 ///
 /// # Errors
 /// The value, if it is of another type.

@@ -117,7 +117,7 @@ macro_rules! name_type {
         pub struct $name(NonZeroU32);
 
         impl $name {
-            /// Gives the name with this text, for names of the program's own. O(length). Takes a
+            /// Returns the name with this text, for names of the program's own. O(length). Takes a
             /// lock, and allocates when the text is new.
             ///
             /// For a text from a stranger, call [`known`](Self::known), or parse it. Parsed texts
@@ -129,8 +129,8 @@ macro_rules! name_type {
                 Self::find(text, Find::OrAdd(Origin::Program))
             }
 
-            /// Gives the name with this text, if the program has it. Adds nothing. O(length). Takes
-            /// a lock for reading.
+            /// Returns the name with this text, if the program has it. Adds nothing. O(length).
+            /// Takes a lock for reading.
             #[must_use]
             pub fn known(text: &str) -> Option<Self> {
                 Self::find(text, Find::Known).ok()

@@ -50,8 +50,8 @@ impl Symbol {
         Self(text)
     }
 
-    /// Gives the symbol of any text of the program's own. The text is stored once and never freed.
-    /// O(length). Takes a lock.
+    /// Returns the symbol of any text of the program's own. The text is stored once and never
+    /// freed. O(length). Takes a lock.
     ///
     /// For a text from a stranger, call [`known`](Self::known), or parse it. Parsed texts take at
     /// most half of the places.
@@ -62,7 +62,7 @@ impl Symbol {
         store(text, Origin::Program, InternError::TableFull)
     }
 
-    /// Gives the symbol of a stored text. Adds nothing. O(length). Takes a lock for reading.
+    /// Returns the symbol of a stored text. Adds nothing. O(length). Takes a lock for reading.
     ///
     /// A symbol of a literal is not stored. So a program with topics from strangers stores its
     /// known topics at its start.

@@ -343,7 +343,7 @@ mod tests {
         }
     }
 
-    /// Turns of processes from other queues leave the deque empty at each pick.
+    /// Checks turns of processes from other queues, which leave the deque empty at each pick.
     // pins: G2
     #[test]
     fn nothing_is_kept_for_longer_than_the_span_beside_an_empty_deque() {

@@ -184,7 +184,7 @@ impl Shared {
         self.queues.idle.notify_from_outside();
     }
 
-    /// Stealers of all deques in use.
+    /// Returns the stealers of all deques in use.
     pub(crate) fn stealers(&self) -> &[Stealer<Token>] {
         self.queues.stealers(self.worker_slots.used())
     }

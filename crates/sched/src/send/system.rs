@@ -35,7 +35,7 @@ impl SystemSendError {
     }
 }
 
-/// Gives the event back when the process has ended.
+/// Sends a system event, or gives it back when the process has ended.
 pub(crate) fn send(task: &Task, event: SystemEvent) -> Result<(), SystemEvent> {
     let notice = match event {
         SystemEvent::Control(message) => {

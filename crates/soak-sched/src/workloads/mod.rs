@@ -51,7 +51,7 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// Does it.
+    /// Runs the workload.
     pub(crate) fn run(self, kind: Kind) {
         match kind {
             Kind::Mesh => mesh::run(self),

@@ -98,7 +98,7 @@ fn a_list_of_several_values_is_no_value() {
     assert!(!list().fits(Kind::of::<u64>()));
 }
 
-/// `fits` and `take` agree.
+/// Checks that `fits` and `take` agree.
 #[test]
 fn what_fits_is_what_is_taken() {
     fn agrees<T: Any>(make: fn() -> Payloads) -> bool {

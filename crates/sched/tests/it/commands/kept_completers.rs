@@ -171,8 +171,8 @@ fn a_call_that_panics_is_contained_and_counted_and_the_others_are_made() {
     assert_eq!((keeper.told(), scheduler.stats().total.panics), (2, 1));
 }
 
-/// Threads begin to watch while the process ends: each is notified once, or knows that it is too
-/// late.
+/// Begins to watch by threads while the process ends: each is notified once, or knows that it is
+/// too late.
 // pins: P12
 #[test]
 fn a_watch_that_begins_while_the_process_ends_is_told_or_refused() {

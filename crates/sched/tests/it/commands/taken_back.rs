@@ -95,8 +95,8 @@ fn what_is_taken_back_does_not_complete_and_its_handler_knows() {
     assert_eq!(scheduler.stats().total.stale_completions, 2);
 }
 
-/// Completions in the mailbox when the process takes their yields back, and a completion left by a
-/// step.
+/// Checks completions in the mailbox when the process takes their yields back, and a completion
+/// left by a step.
 // pins: P7
 #[test]
 fn a_completion_in_the_mailbox_is_taken_back_too() {

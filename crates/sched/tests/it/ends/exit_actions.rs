@@ -366,7 +366,7 @@ impl ExitAction for Counting {
     }
 }
 
-/// Threads register while the process ends: each action is run once, or comes back.
+/// Registers actions by threads while the process ends: each action is run once, or comes back.
 // pins: P12
 #[test]
 fn an_action_that_comes_while_the_process_ends_is_run_or_comes_back() {

@@ -224,8 +224,8 @@ proptest! {
     }
 }
 
-/// Threads give names to processes that end meanwhile, and take them away: in the end no name is
-/// left.
+/// Checks that no name is left when threads give names to processes that end meanwhile, and take
+/// them away.
 #[test]
 fn no_name_outlives_its_process_whoever_gives_it_meanwhile() {
     const ROUNDS: usize = 400;

@@ -138,8 +138,8 @@ struct Handled {
     controlled_at: AtomicU64,
 }
 
-/// Handles a message a step, while `may_handle`; looks for control messages and a cancellation
-/// first.
+/// Creates a process that handles a message a step, while `may_handle`; it looks for control
+/// messages and a cancellation first.
 fn consumer(
     handled: &Arc<Handled>,
     mut may_handle: impl FnMut(u64) -> bool + Send + 'static,
@@ -206,7 +206,7 @@ fn every_message_is_handled_once_or_comes_back() {
     assert_eq!(living.now.load(Ordering::SeqCst), 0, "a message is left");
 }
 
-/// Producers offer ten times the handled messages, until `end` ends the process.
+/// Offers ten times the handled messages, until `end` ends the process.
 fn overload(end: impl FnOnce(&Scheduler, &ProcessHandle, &Handled)) -> ExitReason {
     const PRODUCERS: usize = 2 * WAYS.len();
     const LIMIT: usize = 16;

@@ -90,7 +90,8 @@ fn a_level_changes_below_the_one_of_the_builder() {
     assert!(scheduler.set_observe(Observe::Histograms).is_err());
 }
 
-/// Steps that take their only event, a second event, and steps that leave all but one.
+/// Checks the counts of steps that take their only event, a second event, and of steps that leave
+/// all but one.
 // pins: V5
 #[test]
 fn turns_steps_and_events_are_counted_one_by_one() {

@@ -279,7 +279,7 @@ fn what_is_not_allowed_or_not_there_is_refused() {
     }
 }
 
-/// Senders, threads that suspend and resume, and at last one that terminates, all at once.
+/// Sends messages while two threads suspend and resume the process: each arrives once, in order.
 // pins: V18
 #[test]
 fn no_message_is_lost_among_many_hands() {

@@ -41,7 +41,7 @@ fn watchers(scheduler: &Scheduler, pid: Pid, most: usize) -> Option<(Vec<Pid>, u
     found.map(|it| (it.processes, it.outside, it.unseen))
 }
 
-/// Watches, or does not watch, the process in the message.
+/// Creates a process that watches, or ceases to watch, the process in the message.
 fn monitors() -> impl ganger_proc_api::Process {
     process_fn(|ctx: &Context, events, _| {
         for event in events {

@@ -130,7 +130,7 @@ fn give_way(times: u32, condition: impl Fn() -> bool) {
         .for_each(|_| thread::yield_now());
 }
 
-/// Rounds of work with silence in between, so workers fall asleep and wake all the time.
+/// Runs rounds of work with silence in between, so workers fall asleep and wake all the time.
 fn stress(workers: usize, rounds: u64) -> Summary {
     const RING: usize = 16;
     const MESH: usize = 24;
@@ -301,8 +301,8 @@ fn every_wait_is_within_the_bound_in_picks_whatever_the_others_do() {
     }
 }
 
-/// Workers that never run out take a process from each other again and again: two can't share three
-/// evenly.
+/// Checks that workers that never run out take a process from each other again and again: two can't
+/// share three evenly.
 // pins: G4
 #[test]
 fn processes_that_never_end_change_workers_and_wait_no_longer_for_it() {
