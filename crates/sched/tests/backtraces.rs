@@ -1,4 +1,4 @@
-//! The places of steps that keep others waiting, in reports.
+//! The places of long steps, in reports.
 #![cfg(all(
     target_os = "linux",
     any(target_arch = "x86_64", target_arch = "aarch64"),
@@ -100,7 +100,7 @@ fn computes_on_purpose(is_over: &AtomicBool) {
     }
 }
 
-/// Makes a system call that the standard library would restart.
+/// Makes a system call, which the standard library would restart.
 #[inline(never)]
 fn reads_on_purpose(is_over: &AtomicBool) {
     use std::io::Write;

@@ -1,4 +1,4 @@
-//! The log of processes that fail, or are forced to end, by a subscriber that sees every event.
+//! The log of failed and forced processes, by a subscriber for all events.
 #![cfg(not(ganger_loom))]
 
 #[path = "it/support/mod.rs"]

@@ -1,5 +1,4 @@
-//! A program that runs until it is interrupted: in a process of its own, which sends itself the
-//! signals.
+//! A program runs until it is interrupted: in a process of its own, which sends itself the signals.
 #![cfg(target_os = "linux")]
 #![allow(missing_docs)]
 

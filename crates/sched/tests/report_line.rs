@@ -1,4 +1,5 @@
-//! One line a period on the standard error stream. The program is this test program, begun again.
+//! The report, a line a period, on the standard error stream. The program is this test program,
+//! begun again.
 #![cfg(not(ganger_loom))]
 
 use ganger_proc_api::process_fn;

@@ -1,4 +1,4 @@
-//! The reports of steps that keep others waiting, by a subscriber that sees every warning.
+//! The reports of long steps, by a subscriber for all warnings.
 #![cfg(not(ganger_loom))]
 
 #[path = "it/support/mod.rs"]
@@ -33,7 +33,7 @@ fn see(event: &Event<'_>) {
     assert!(!text.contains("pid={panics|"), "on purpose: subscriber");
 }
 
-/// Returns the events that contain `part`.
+/// Returns the events with `part` in their texts.
 fn seen(part: &str) -> Vec<String> {
     let seen = SEEN.lock().unwrap();
     seen.iter()
@@ -131,8 +131,8 @@ fn each_step_is_reported_while_it_lasts_and_once() {
     }
 }
 
-/// Submits a process that starts two others, which run until it is over, and then calls `step`. The
-/// step announces a block, so its worker is relieved at once. The two others keep the spare busy.
+/// Submits a process that starts two busy processes, and then calls `step`. The two run until its
+/// end. The step announces a block, so its worker is relieved at once. The two keep the spare busy.
 fn beside_a_crowd(
     scheduler: &Scheduler,
     method: &'static str,

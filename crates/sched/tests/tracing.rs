@@ -1,4 +1,4 @@
-//! Traces, by a subscriber that formats everything.
+//! Traces, formatted in full by the subscriber.
 #![cfg(not(ganger_loom))]
 
 #[path = "it/support/mod.rs"]
@@ -22,7 +22,7 @@ fn format_all(event: &Event<'_>) {
     assert!(!PANIC.load(Ordering::SeqCst), "on purpose: subscriber");
 }
 
-/// An error that can't be shown.
+/// An error whose display fails.
 #[derive(Debug)]
 struct Unshowable;
 

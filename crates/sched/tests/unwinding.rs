@@ -30,7 +30,7 @@ fn listen() {
 }
 
 /// Checks an error after an answer. The mailbox is not empty when the handler answers, so the
-/// answer goes there. The error that follows goes nowhere.
+/// answer goes there. The later error goes nowhere.
 // pins: P6
 #[test]
 fn an_error_after_an_answer_is_no_stale_completion() {
@@ -71,7 +71,7 @@ fn an_error_after_an_answer_is_no_stale_completion() {
     }
 }
 
-/// Makes every call that an `init` should not make.
+/// Makes every call forbidden in an `init`.
 struct Wild {
     handle: Handle,
     kept: Arc<Mutex<Option<Context>>>,
@@ -165,7 +165,7 @@ fn a_predicate_that_panics_takes_nothing() {
             })
         }));
         assert!(taken.is_err() || looks < 3);
-        // From the middle, so some events are left and others are new.
+        // From the middle, so some events are left and some are new.
         if let Some(Event::Message(message)) =
             events.take_where(|event| matches!(event, Event::Message(m) if m.topic == "even"))
         {

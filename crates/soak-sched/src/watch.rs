@@ -1,7 +1,7 @@
 //! The waits of a soak's drivers, and its progress.
 //!
-//! The watchdog reads this state from a thread of its own. It reads a few counts only, so that it
-//! does not slow the soak down.
+//! The watchdog reads this state from a thread of its own. The watchdog reads a few counts only, so
+//! as not to slow the soak down.
 
 use crate::account::Account;
 use ganger::WeakHandle;

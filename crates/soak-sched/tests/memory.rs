@@ -1,12 +1,12 @@
-//! A soak that loses memory fails. The allocator counts for the whole program, so no other test
-//! runs in this program.
+//! The soak fails when it loses memory. The allocator counts for the whole program, so no other
+//! test runs in this program.
 
 use ganger_soak_sched::account::Totals;
 use ganger_soak_sched::round::Tally;
 use ganger_soak_sched::{Options, Watch, quiet_panics, soak};
 use std::sync::Arc;
 
-/// Soaks by rounds that only count processes, and leak `bytes` for each thousand processes.
+/// Soaks by rounds of counts alone, which leak `bytes` for each thousand processes.
 fn leaks(bytes: u64) -> Result<(), String> {
     const ROUNDS: u32 = 80;
     let watch = Arc::new(Watch::default());

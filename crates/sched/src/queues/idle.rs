@@ -33,10 +33,10 @@
 //! **Why nothing is left lying.** The pusher's fence stands between its push and its read, the
 //! sleeper's between its announcement and its look: one of the two sees the other.
 //!
-//! A pusher that saw a searcher owes nothing. The last searcher may find work: then it looks again
-//! and notifies. Or it announces its sleep, and then looks at everything. If that makes it
-//! withdraw, it searches again, or another worker does: what it takes need not be all that was
-//! pushed while it searched.
+//! A pusher owes nothing when it saw a searcher. The last searcher may find work: then it looks
+//! again and notifies. Or it announces its sleep, and then looks at everything. If the look makes
+//! it withdraw, it searches again, or another worker does: its find need not be the only push
+//! during its search.
 //!
 //! The fence of a worker that ends its search is full, and a light fence would order nothing
 //! against it: hence the pusher's full fence. Where no worker sleeps the pusher needs none. A
@@ -86,10 +86,10 @@ impl From<u64> for Snapshot {
 #[must_use]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Woken {
-    /// The worker never slept: something was queued. It counts as busy, and asks to search before
-    /// it looks.
+    /// The worker never slept: something was queued. The worker counts as busy, and asks to search
+    /// before it looks.
     Withdrawn,
-    /// Another thread woke the worker, or its time is over. It counts as searching.
+    /// Another thread woke the worker, or its time is over. The worker counts as searching.
     Notified,
     /// As `Notified`, after a wait elsewhere. The worker counts as busy, as after `Withdrawn`.
     Elsewhere,
@@ -133,7 +133,7 @@ impl Sleeper {
 /// finds it cold as a rule.
 struct Roster {
     word: AtomicU64,
-    /// In the order in which they fell asleep. Beyond the inline capacity the list is on the heap.
+    /// The first to fall asleep is first. Beyond the inline capacity the list is on the heap.
     sleepers: Mutex<SmallVec<[Sleeper; 5]>>,
 }
 
@@ -142,7 +142,7 @@ const _: () = assert!(size_of::<Roster>() <= 64);
 
 pub(crate) struct Idle {
     roster: CachePadded<Roster>,
-    /// How many workers are on duty, sleeping ones included.
+    /// How many workers are on duty, with the sleeping workers.
     workers: u32,
     parkers: Box<[CachePadded<Parker>]>,
     monitor: Parker,
@@ -168,7 +168,7 @@ impl Idle {
         }
     }
 
-    /// Sets the function that ends the wait of a thread elsewhere.
+    /// Sets the function to end the wait of a thread elsewhere.
     pub(crate) fn interrupted_by(self, interrupt: impl Fn() + Send + Sync + 'static) -> Self {
         Self {
             interrupt: Box::new(interrupt),
@@ -190,7 +190,7 @@ impl Idle {
     /// it does.
     #[must_use]
     pub(crate) fn begin_search(&self) -> bool {
-        // Ordering: Relaxed: a guess, which the exchange below checks.
+        // Ordering: Relaxed: a guess, checked by the exchange below.
         let mut now = self.roster.word.load(Ordering::Relaxed);
         loop {
             let Snapshot {
@@ -217,7 +217,7 @@ impl Idle {
         }
     }
 
-    /// Ends the search of a worker that has found work. The last searcher wakes another worker if
+    /// Ends the search of a worker with a find. The last searcher wakes another worker if
     /// `has_work` finds more in the queues: pushes that saw it search relied on it.
     pub(crate) fn end_search(&self, has_work: impl FnOnce() -> bool) {
         // Ordering: SeqCst, one order with the other changes of the word.
@@ -391,7 +391,7 @@ impl Idle {
         }
     }
 
-    /// Puts a sleeper behind the others, which are woken first.
+    /// Puts a sleeper behind all other sleepers, which are woken first.
     pub(crate) fn wake_last(&self, index: usize) {
         self.put_last(index, Sleeper(index));
     }

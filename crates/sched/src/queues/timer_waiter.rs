@@ -1,8 +1,8 @@
-//! The thread that waits until something is due.
+//! The wait until something is due, by a thread at a time.
 //!
-//! **Problem.** Timers are due at moments that the machine does not announce. A thread has to wait
-//! until the earliest moment, while all others sleep for as long as they like. Its wait must
-//! shorten when an earlier moment comes up.
+//! **Problem.** The machine does not announce the moments of timers. A thread must wait until the
+//! earliest moment, while the rest sleep for as long as they like. Its wait must shorten when an
+//! earlier moment comes up.
 //!
 //! **Rejected.** A thread of its own: each expiry costs a hop between threads. A timeout on every
 //! sleep: all workers wake for each expiry. The monitor's looks: an idle machine wakes again and
@@ -13,12 +13,12 @@
 //! shard's alone. And the moment until which a sleeping worker, the *timer waiter*, waits;
 //! [`NEVER`] without a timer waiter.
 //!
-//! **Protocol.** A moment before the timer waiter's is *uncovered*. This is like a queued item that
-//! no worker has taken:
+//! **Protocol.** A moment before the timer waiter's is *uncovered*. An uncovered moment is like a
+//! queued item:
 //! 1. A worker that falls asleep announces its sleep, makes a heavy fence, and reads all moments.
 //!    When the earliest is uncovered, the worker lowers the timer waiter's moment to it, and sleeps
 //!    until then ([`claim`](TimerWaiter::claim)).
-//! 2. A timer waiter that is awake, for whatever reason, takes its moment back
+//! 2. An awake timer waiter, for any reason, takes its moment back
 //!    ([`release`](TimerWaiter::release)), and then counts as searching.
 //! 3. The last worker to end its search notifies when a moment is uncovered, as it does when
 //!    something is queued. So does a worker that finds work after an empty look. A worker that has

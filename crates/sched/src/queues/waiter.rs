@@ -1,8 +1,8 @@
-//! The thread that waits in the driver.
+//! The wait in the driver, by a thread at a time.
 //!
 //! **Problem.** Sockets and the like become ready in a place of the system of their own, the
-//! driver. A thread has to wait there, and while all are busy, a thread has to poll the driver
-//! without waiting. Two at a time would take events from each other.
+//! driver. A thread must wait there, and while all are busy, a thread must poll the driver without
+//! waiting. Two at a time would take events from each other.
 //!
 //! **Rejected.** A thread of its own: each event costs a hop between threads. The monitor: as well.
 //! A look at each pick: a system call costs more than most steps.
@@ -11,10 +11,10 @@
 //!
 //! **Protocol**
 //! 1. A worker that falls asleep waits in the driver instead of on its parker, if no thread is
-//!    there. A thread that wakes this worker then interrupts the driver (`Parker::wait_elsewhere`).
-//!    From then on the worker counts as busy, not as searching: it may be in a long call there.
-//! 2. Processes made ready meanwhile are put aside. The worker leaves the driver, then the
-//!    sleepers, and then queues them: a sleeper pushes nothing.
+//!    there. A waker of this worker interrupts the driver (`Parker::wait_elsewhere`). From then on
+//!    the worker counts as busy, not as searching: it may be in a long call there.
+//! 2. Processes made ready meanwhile wait. The worker leaves the driver, then the sleepers, and
+//!    then queues them: a sleeper pushes nothing.
 //! 3. A worker that finds no process polls the driver once before it rests, and a busy worker at a
 //!    rotation, when no thread has for a while. The worker ends its search before the poll.
 //! 4. A worker that has left the driver and begins a turn wakes the sleeping monitor, if any.
@@ -24,11 +24,11 @@
 //! 6. A worker keeps ready processes to itself, if they are soon over: `worker/batch.rs`.
 //!
 //! **Why the driver is never left alone.** Either a thread waits in the driver, or a worker is
-//! between two turns, or the monitor watches. A worker that found the place taken sleeps while
-//! another thread has it. This other thread waits, or polls and is awake. An awake worker falls
-//! asleep by 1, or begins a turn by 4. The monitor's fence stands between its announcement and its
-//! look at the place, the worker's between leaving the place and its look at the announcement: one
-//! of the two sees the other.
+//! between two turns, or the monitor watches. A worker sleeps after it found the place taken by
+//! another thread. This other thread waits, or polls and is awake. An awake worker falls asleep by
+//! 1, or begins a turn by 4. The monitor's fence stands between its announcement and its look at
+//! the place, the worker's between leaving the place and its look at the announcement: one of the
+//! two sees the other.
 //!
 //! | field | written by | read by |
 //! |---|---|---|
@@ -43,11 +43,11 @@ use ganger_sync::atomic::{AtomicBool, AtomicU64, Ordering};
 struct Place {
     is_taken: AtomicBool,
     visits: AtomicU64,
-    /// When a thread has left it last, in nanoseconds.
+    /// When a thread has last left the place, in nanoseconds.
     left: AtomicU64,
 }
 
-/// The place in the driver, which one thread at a time has.
+/// The place in the driver, for a thread at a time.
 #[derive(Default)]
 pub(crate) struct Waiter(CachePadded<Place>);
 
@@ -59,20 +59,20 @@ impl Waiter {
         !self.0.is_taken.load(Ordering::Relaxed)
     }
 
-    /// Returns how often a thread has been there.
+    /// Returns the number of visits to the driver.
     pub(crate) fn visits(&self) -> u64 {
         // Ordering: Relaxed: an overlooked visit costs another visit.
         self.0.visits.load(Ordering::Relaxed)
     }
 
-    /// Returns when a thread has left it last.
+    /// Returns when a thread has last left the driver.
     pub(crate) fn left(&self) -> u64 {
         // Ordering: Relaxed, as in `visits`.
         self.0.left.load(Ordering::Relaxed)
     }
 
-    /// Calls `wait` if no other thread is there; it returns when it is over. Returns whether it
-    /// did.
+    /// Calls `wait` if no other thread is in the driver; `wait` returns the time of its end.
+    /// Returns whether it was called.
     pub(crate) fn enter(&self, wait: impl FnOnce() -> u64) -> bool {
         let Place {
             is_taken,

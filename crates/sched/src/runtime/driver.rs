@@ -24,9 +24,9 @@ pub trait Driver: Any + Send + Sync {
     /// Waits until something is ready, and wakes the processes concerned: by wakers, completers or
     /// messages. Waits for at most `timeout`, if there is a timeout, and may return early.
     ///
-    /// One thread at a time calls it. The thread is no worker until the call returns, and processes
-    /// woken meanwhile begin afterwards: the first of them leads to a call of
-    /// [`interrupt`](Self::interrupt). So code called from here can't wait for a process, and is
+    /// The calls come from a single thread at a time. The thread is no worker until the call
+    /// returns, and processes woken meanwhile begin afterwards: the first of them leads to a call
+    /// of [`interrupt`](Self::interrupt). So code called from here can't wait for a process, and is
     /// told so. A panic in it is contained.
     fn wait(&self, timeout: Option<Duration>);
 

@@ -113,8 +113,8 @@ impl Core {
         }
     }
 
-    /// Moves arrived items into `pending`; `see` looks at them and counts the causes. One RMW when
-    /// something has arrived, none otherwise.
+    /// Moves arrived items into `pending`; `see` looks at them and counts the causes. A single RMW
+    /// when something has arrived, else none.
     #[inline(always)]
     pub(crate) fn receive(&mut self, state: &State<Item>, see: impl FnOnce(&Batch<Item>) -> usize) {
         if state.has_events() {

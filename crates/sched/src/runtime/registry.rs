@@ -82,7 +82,7 @@ impl<T: Clone> Registry<T> {
         unsafe { self.counted.free(id) }
     }
 
-    /// Releases the memory of free chosen ids. O(n) in the taken ones.
+    /// Releases the memory of free chosen ids. O(n) in the taken ids.
     pub(crate) fn release(&self) {
         self.chosen.shrink_to_fit();
     }

@@ -1,7 +1,7 @@
 //! Rounds of a deque: how a process gives way to the others of its deque.
 //!
-//! **Problem.** A process that gives way runs behind the other ready ones. A deque is last in,
-//! first out. At the end of the global queue the process costs cache lines written by all workers.
+//! **Problem.** A process gives way to all other ready processes. A deque is last in, first out. At
+//! the end of the global queue the process costs cache lines written by all workers.
 //!
 //! **Rejected.** A second queue of each worker, first in, first out: thieves, sleepers, the halt
 //! and the balance of workers would have to look there, too.

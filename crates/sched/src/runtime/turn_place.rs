@@ -20,7 +20,7 @@ pub(crate) trait TurnPlace<'a>: Copy {
     /// Returns the handler of the command.
     fn handler(self, id: CommandId) -> Option<&'a dyn Handler>;
 
-    /// Adds one to a counter of this thread.
+    /// Increases a counter of this thread.
     fn count(self, counter: &Counter);
 
     /// Begins the process's turn.
@@ -60,7 +60,7 @@ impl<'a> OnWorker<'a> {
         Self { queue, running }
     }
 
-    /// Ends the turn, if there is one.
+    /// Ends the turn, if any.
     pub(crate) fn end_turn(self) {
         // Ordering: Relaxed, as in `begin`.
         self.running.store(NOTHING, Ordering::Relaxed);

@@ -1,15 +1,15 @@
 //! Stopping: ask, wait, force, report.
 //!
 //! 1. *Stopping*: submits are refused, except from a live process: its clean-up may need others. So
-//!    a process starts below a counted one. No sender waits for room. The supervisor, a thread of
-//!    its own, returns waiting senders their messages, and gives every process a cancel event.
+//!    a process starts below a counted process. No sender waits for room. The supervisor, a thread
+//!    of its own, returns waiting senders their messages, and gives every process a cancel event.
 //! 2. Workers go on until all processes have ended, or the deadline has passed.
 //! 3. *Terminating*: the remaining processes end at their next step boundary. The supervisor sees
 //!    to it, and has reapers end processes whose workers are all stuck.
 //! 4. *Halted*: workers return when the queues are empty. A process queued later ends on a reaper,
 //!    and on the queueing thread where the system grants no other. A process whose turn ends later
 //!    ends with the turn.
-//! 5. A process still inside a call is reported as stuck. It ends when the call returns.
+//! 5. A process still inside a call is reported as stuck, and ends when the call returns.
 //!
 //! `stop` does this on the thread of its caller, and `begin_stop` on a thread that it starts. The
 //! first of all calls does the work, and the others wait for its report. A `stop` is refused inside
@@ -91,7 +91,7 @@ impl Shared {
             return Err(StopError::Inside);
         }
         let deadline = Deadline::after(deadline);
-        // A later `begin_stop` then starts no thread. An earlier one may do the work all the same.
+        // A later `begin_stop` then starts no thread. An earlier call may do the work all the same.
         let _claimed = self.ask_to_stop(deadline);
         let (report, left) = self.stop_or_wait();
         if let Some(reapers) = left {

@@ -9,10 +9,10 @@
 //! 1. A *thread that queues a process* after the halt makes a full fence, and looks for queued
 //!    processes. If it finds any, it starts a reaper, up to sixteen of them. A worker, which looks
 //!    itself when its step is over, starts a reaper only if none exists.
-//! 2. A *reaper* ends processes until the queues are empty. It leaves, makes a full fence, and
-//!    looks once more. If a process is queued by then, it enters again.
-//! 3. The *supervisor* looks now and then. It starts a reaper when a process is queued and no
-//!    reaper exists, or when none of them has begun a turn for [`PATIENCE`] looks.
+//! 2. A *reaper* ends processes until the queues are empty. The reaper leaves, makes a full fence,
+//!    and looks once more. If a process is queued by then, the reaper enters again.
+//! 3. The *supervisor* looks now and then. The supervisor starts a reaper when a process is queued
+//!    and no reaper exists, or when no reaper has begun a turn for [`PATIENCE`] looks.
 //!
 //! **Why nothing is left.** A process is queued before the fence of 1, and a reaper leaves before
 //! the fence of 2. So either the first thread finds room for a reaper, or the leaving reaper sees

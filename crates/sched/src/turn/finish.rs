@@ -40,7 +40,7 @@ pub(crate) fn close(
 }
 
 /// Empties the closed mailbox of its left items. Adds the exit actions among them to the others,
-/// and drops and counts the rest. Closes and drops the process, if there is one.
+/// and drops and counts the rest. Closes and drops the process, if any.
 #[cold]
 #[inline(never)]
 pub(crate) fn take_down(

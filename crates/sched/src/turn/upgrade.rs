@@ -84,7 +84,7 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
     }
 
     /// Ends the incarnation of a failed process, whose place another takes: the incarnation's own
-    /// registrations go as at its end. Registrations by others stay.
+    /// registrations go as at its end. Registrations by other processes stay.
     fn end_incarnation(&mut self, cause: &ExitCause) {
         let (task, counters) = (self.task, self.counters);
         task.receive(self.core);

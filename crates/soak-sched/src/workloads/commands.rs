@@ -1,5 +1,5 @@
-//! Processes that yield commands, which are answered in every possible way. Processes that wait for
-//! an answer that never comes are asked to finish.
+//! Processes yield commands, which are answered in every possible way. A process with a wait for an
+//! answer that never comes is asked to finish.
 
 use super::{Job, pids};
 use crate::actor::{Behaviour, Mail, Next, Turn};

@@ -1,4 +1,4 @@
-//! Soaks that hang on purpose, in programs of their own, which the watchdog must end.
+//! Soaks hang on purpose, in programs of their own. The watchdog must end them.
 
 use ganger::Command;
 use ganger::prelude::*;
@@ -17,7 +17,7 @@ const SUMMARY: &str = "GANGER_TEST_SOAK_SUMMARY";
 
 const KEPT: CommandId = CommandId::new(256);
 
-/// Waits for an answer that never comes.
+/// Waits for an answer, which never comes.
 struct WaitsForEver;
 
 impl Process for WaitsForEver {

@@ -292,7 +292,7 @@ fn there_are_no_more_spares_than_allowed_and_nothing_is_lost() {
 #[test]
 fn spares_that_nobody_needs_end_and_others_come_when_they_are_needed() {
     let keep = Duration::from_millis(20);
-    // The one that may be there has to end before another comes.
+    // The limit admits one spare: the next comes after its end.
     let builder = Scheduler::builder().workers(1).max_spares(1);
     let scheduler = started(builder.keep_spares(keep));
     for _ in 0..3 {

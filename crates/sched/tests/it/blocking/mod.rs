@@ -1,4 +1,4 @@
-//! Steps that block their thread, and the spare threads that take their places.
+//! Blocking steps, and the spare threads in their places.
 
 mod blocked_steps;
 mod spares;

@@ -77,7 +77,7 @@ fn restless(may_end: &Arc<AtomicBool>) -> impl Process {
     })
 }
 
-/// Counts the threads of this scheduler, and those among them that are asleep.
+/// Counts the threads of this scheduler, and the sleeping threads among them.
 #[cfg(target_os = "linux")]
 fn threads(name: &str) -> (usize, usize) {
     let tasks = std::fs::read_dir("/proc/self/task").unwrap();

@@ -165,7 +165,7 @@ fn what_is_in_an_answer_is_dropped_once() {
     }
 }
 
-/// Checks that nothing is left of a process that yields `yields` commands in a step, and ends.
+/// Checks that nothing stays of a process whose step yields `yields` commands, and ends it.
 fn answer_and_end(when: When, then: Then, yields: usize, fails: bool, dropped: &Arc<AtomicUsize>) {
     let scheduler = Scheduler::builder().workers(1).build().unwrap();
     let kept = Arc::new(Mutex::new(Vec::new()));

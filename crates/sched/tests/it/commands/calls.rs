@@ -253,7 +253,7 @@ fn the_end_of_the_process_that_is_asked_is_the_answer_with_its_cause() {
     }
 }
 
-/// Has a question during its `init`, which fails.
+/// Has a question during its failing `init`.
 struct AskedTooSoon {
     address: Sender<Address<Reply<u64>>>,
     is_asked: Receiver<()>,
@@ -408,7 +408,7 @@ fn a_task_is_woken_by_the_answer() {
     assert!(matches!(poll(), Poll::Ready(Ok(8))));
 }
 
-/// Checks that a step is told what to do instead of a wait without an end.
+/// Checks the advice to a step whose wait would never end.
 #[test]
 fn a_step_that_would_wait_for_its_own_process_is_told_what_to_do() {
     let scheduler = Scheduler::start_default().unwrap();

@@ -109,7 +109,7 @@ fn a_completion_in_the_mailbox_is_taken_back_too() {
         step += 1;
         match step {
             1 => (0..3).for_each(|_| out.yield_command(Command::new(ASK, ()), 7)),
-            // The step leaves the completion that has woken it.
+            // The step leaves the completion by which it was woken.
             2 => {
                 assert_eq!(events.len(), 1);
                 inside.send(())?;
@@ -192,8 +192,8 @@ fn what_was_taken_back_stays_so_after_an_upgrade_and_after_the_end() {
     assert_eq!(scheduler.stats().total.stale_completions, 2);
 }
 
-/// Checks that a single worker takes all three from the global queue, first the process that gives
-/// way. A continuing process is on top of the worker's deque.
+/// Has a single worker take all three from the global queue, first the process that gives way. A
+/// continuing process is on top of the worker's deque.
 // pins: P3, G3
 #[test]
 fn a_process_that_gives_way_is_behind_the_others() {

@@ -1,4 +1,4 @@
-//! Failures that nothing learns of are reported, and others are not.
+//! The scheduler reports failures without a watcher, and no other failures.
 
 use crate::support::*;
 use ganger_proc_api::{

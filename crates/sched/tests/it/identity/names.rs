@@ -81,7 +81,7 @@ fn who_asks_for_a_taken_name_again_and_again_has_its_process_told_once() {
     assert_eq!(names(&scheduler), []);
 }
 
-/// Takes a name in `init`, which then may fail.
+/// Takes a name in `init`, and may fail then.
 struct Named {
     name: &'static str,
     fails: bool,
@@ -224,8 +224,7 @@ proptest! {
     }
 }
 
-/// Checks that no name is left when threads give names to processes that end meanwhile, and take
-/// them away.
+/// Checks that no name is left when threads give names to ending processes, and take them away.
 #[test]
 fn no_name_outlives_its_process_whoever_gives_it_meanwhile() {
     const ROUNDS: usize = 400;

@@ -1,4 +1,4 @@
-//! Processes with a limit of their own, or without one, whatever the scheduler's is.
+//! Processes with a limit of their own, or without a limit, under each limit of the scheduler.
 
 use super::waiting_senders::*;
 use crate::support::*;
@@ -7,7 +7,7 @@ use ganger_sched::{ContextExt, ProcessHandle, Scheduler};
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-/// Builds a scheduler that is not started, so nothing is taken.
+/// Builds a scheduler without starting it, so nothing is taken.
 fn built(limit: Option<usize>) -> Scheduler {
     match limit {
         Some(limit) => limited(limit).build().unwrap(),

@@ -19,7 +19,7 @@ struct Living {
     most: AtomicUsize,
 }
 
-/// The content of each message, which counts itself.
+/// The content of each message: it counts itself.
 struct Alive {
     producer: usize,
     number: u64,

@@ -1,4 +1,4 @@
-//! Senders that wait for room behind the router.
+//! Senders wait for room behind the router.
 
 use crate::support::{PATIENCE, exit, process};
 use ganger_proc_api::{
@@ -78,7 +78,7 @@ impl Link {
         waiting.into_iter().for_each(Waker::wake);
     }
 
-    /// Waits until so many wakers have been left.
+    /// Waits until `count` wakers have been left.
     fn wait_for_wakers(&self, count: usize) {
         let queue = self.queue.lock().unwrap();
         let is_short = |queue: &mut Queue| queue.left < count;

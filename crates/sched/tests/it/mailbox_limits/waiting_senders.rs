@@ -209,8 +209,8 @@ fn the_end_of_the_process_gives_all_who_wait_their_messages_back() {
     assert_refused(address.send_blocking(numbered(6)), ENDED, 6);
 }
 
-/// A hook that fills the mailbox of each process that starts, has another message wait, and refuses
-/// the start.
+/// A hook fills the mailbox of each starting process, has another message wait, and refuses the
+/// start.
 struct Refuses {
     handle: OnceLock<ganger_sched::WeakHandle>,
     waits: Mutex<Option<SendAsync>>,

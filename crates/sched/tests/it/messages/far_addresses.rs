@@ -19,17 +19,17 @@ use std::time::Duration;
 
 #[derive(Default)]
 struct State {
-    /// What meets the next messages.
+    /// The kind of refusal for the next messages, if any.
     refuses: Option<SendErrorKind>,
     /// With the mark of control messages.
     taken: Vec<(bool, Envelope)>,
     wakers: Vec<Waker>,
     actions: Vec<(Pid, Box<dyn ExitAction>)>,
-    /// The keys of actions that were taken back.
+    /// The keys of withdrawn actions.
     removed: Vec<(Pid, ExitKey)>,
 }
 
-/// A link to another node, on which nothing travels.
+/// A link to another node: it delivers nothing.
 #[derive(Default)]
 struct Link {
     state: Mutex<State>,
@@ -301,7 +301,7 @@ fn an_address_is_of_one_process_wherever_it_is() {
     let host = "{alpha@side|7}".parse().unwrap();
     let pid = scheduler.address(host).unwrap().pid();
     assert_eq!(pid, "{side|7}".parse().unwrap());
-    // What wakes a process here does nothing.
+    // The waker of a far process does nothing.
     one.waker().wake();
     assert!(one.incarnation_end().is_none());
     assert_eq!(

@@ -134,7 +134,7 @@ fn what_is_not_sent_before_the_process_ends_comes_back() {
     assert!(numbers(error.messages).into_iter().eq(LOT..500));
 }
 
-/// An iterator of this many messages, which claims an impossible number.
+/// An iterator of this many messages: it claims an impossible number.
 struct Boastful(u64);
 
 impl Iterator for Boastful {

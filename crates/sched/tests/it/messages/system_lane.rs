@@ -328,8 +328,8 @@ fn a_control_message_stays_one_behind_routers_and_nodes() {
     let expected = [Seen::Control(2), Seen::Control(3), Seen::Message(1)];
     assert_eq!(batches.lock().unwrap().concat(), expected);
 
-    // A receiver that does not tell the two apart takes the control message as a message, and
-    // nothing is lost.
+    // A receiver without control messages takes the control message as a message, and nothing is
+    // lost.
     let (taken, takes) = mpsc::channel();
     let sink = receiver_fn(move |envelope: Envelope| {
         taken.send(number(envelope.message)).unwrap();

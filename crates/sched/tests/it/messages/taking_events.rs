@@ -24,7 +24,7 @@ fn number(event: &Event) -> u64 {
 }
 
 /// Shows messages 0 to 9 to the first step, and calls `first` with them. Returns the numbers found
-/// by the second step. Checks that no message is left in the end, and that each taken message has
+/// by the second step. Checks that all messages are gone in the end, and each taken message has
 /// made room.
 fn left_by(
     limit: Option<usize>,
@@ -74,7 +74,7 @@ fn left_by(
     left
 }
 
-/// Queues that live for ever.
+/// The addresses of leaked queues.
 static KEPT: Mutex<Vec<usize>> = Mutex::new(Vec::new());
 
 const LIMITS: [Option<usize>; 2] = [None, Some(10)];
@@ -149,7 +149,8 @@ fn a_look_that_panics_leaves_the_event() {
     }
 }
 
-/// Checks that taken events belong to the step. The left events are dropped with the process.
+/// Checks the events of a step that panics: the taken events belong to the step. The left events
+/// are dropped with the process.
 // pins: P8
 #[test]
 fn a_step_that_panics_has_taken_what_it_has_taken() {

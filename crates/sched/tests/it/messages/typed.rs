@@ -212,7 +212,7 @@ fn an_upgrade_changes_the_type_and_the_new_process_is_told_of_old_messages() {
     let mistake = mistakes.recv().unwrap();
     assert_eq!(mistake.payloads.take::<String>().unwrap(), "early");
     is_refused(scheduler.send(Envelope::new(None, pid, "", "seven")));
-    // And back to a process that takes everything.
+    // And back to a process for all types.
     scheduler
         .upgrade(pid, UpgradeRequest::process(waiter(), "main", ()))
         .unwrap();

@@ -121,7 +121,7 @@ fn a_wake_after_the_end_is_harmless_and_its_waker_keeps_no_process() {
     assert!(exit(next).is_done());
 }
 
-/// Checks that the process sees the last count of threads that count, and wake.
+/// Checks that the process sees the last count of several threads, which count and wake.
 // pins: G2, P5
 #[test]
 fn no_wake_is_lost_among_threads() {

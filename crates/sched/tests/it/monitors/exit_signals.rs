@@ -145,7 +145,7 @@ fn no_step_is_shown_a_notice_that_has_been_withdrawn() {
     let mut left_over = false;
     let watcher = process(move |_, events, out| {
         if !left_over {
-            // The first two are queued in the same batch. The step leaves all but one.
+            // The first two are queued in the same batch. The step takes the first alone.
             let first = events.next();
             assert!(matches!(first, Some(Event::Exit(exit)) if exit.tag == 0));
             all[1].withdraw();

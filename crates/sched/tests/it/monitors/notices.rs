@@ -221,7 +221,7 @@ fn whoever_is_told_finds_the_place_and_the_pid_free() {
     assert_eq!(exit_number(supervisor), ROUNDS);
 }
 
-/// A hook that refuses every process but puppets, and has a puppet monitor the refused ones.
+/// A hook refuses every process but puppets, and has a puppet monitor the refused processes.
 #[derive(Default)]
 struct Refuses(OnceLock<(WeakHandle, Pid)>);
 
@@ -334,7 +334,7 @@ fn in_a_crowd_each_monitor_is_told_once() {
         pids.set(members.iter().map(ProcessHandle::pid).collect())
             .unwrap();
         drop(notices);
-        // A member that has stepped too early, without the others' PIDs, has failed.
+        // A member has failed if it has stepped too early, without the others' PIDs.
         for member in &members {
             let _ended = member.address().send(Message::new("go", ()));
         }

@@ -90,8 +90,8 @@ fn a_level_changes_below_the_one_of_the_builder() {
     assert!(scheduler.set_observe(Observe::Histograms).is_err());
 }
 
-/// Checks the counts of steps that take their only event, a second event, and of steps that leave
-/// all but one.
+/// Checks the counts of a process that takes its only event, and of a process that takes its first
+/// event alone.
 // pins: V5
 #[test]
 fn turns_steps_and_events_are_counted_one_by_one() {
@@ -304,7 +304,7 @@ fn a_process_that_waits_says_for_what_and_since_when() {
         [(8, names(&all)[1].1.clone()), (9, Some("kept".into()))]
     );
     kept.lock().unwrap().clear();
-    // For a process that waits for a sleep alone.
+    // For a process with a sleep as its only wait.
     let sleeps = process(|_, events, out| {
         if events.count() == 0 {
             out.sleep(Duration::from_secs(3_600), 1);
@@ -317,8 +317,8 @@ fn a_process_that_waits_says_for_what_and_since_when() {
     assert_eq!(names(&seen), [(1, names(&all)[1].1.clone())]);
 }
 
-/// Looks at processes that take messages. The reader wakes the process for events that come during
-/// a look.
+/// Looks at processes while they take messages. The reader wakes the process for events that come
+/// during a look.
 // pins: V6
 #[test]
 fn looks_lose_no_message() {

@@ -1,4 +1,4 @@
-//! The view of a scheduler that stands still.
+//! The view of an idle scheduler.
 
 use crate::support::*;
 use ganger_proc_api::{
@@ -194,7 +194,7 @@ fn a_look_says_of_what_type_a_process_is_and_where_it_comes_from() {
     assert_eq!((seen.parent, seen.left), (None, 0));
     assert!(seen.type_name.ends_with("::Parent"), "{}", seen.type_name);
     assert_eq!(*seen.names, ["a parent".into(), "of one".into()]);
-    // The third step takes one of three.
+    // The third step takes an event, and leaves two.
     for left in [1, 2, 2, 3] {
         parent.send(Message::new("left", ())).unwrap();
         until("it has left them", || look(parent.pid()).left == left);

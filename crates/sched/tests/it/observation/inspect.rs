@@ -1,4 +1,4 @@
-//! Processes that show their state between two steps.
+//! Processes show their state between two steps.
 
 use crate::support::*;
 use ganger_proc_api::{Actor, CommandError, Context, Pid, StepOutput, StepResult};

@@ -1,4 +1,4 @@
-//! Processes that stand still until they are resumed.
+//! Suspended processes stand still until they are resumed.
 
 use crate::support::*;
 use ganger_proc_api::{Command, CommandId, Completer, Event, ExitReason, Message, Pid, actor_fn};
@@ -28,7 +28,7 @@ fn suspend(scheduler: &Scheduler, pid: Pid) {
     );
 }
 
-/// Spawns a process that notes the numbers that it gets.
+/// Spawns a process that notes its numbers.
 fn notes(scheduler: &Scheduler) -> (ProcessHandle<u64>, Arc<Mutex<Vec<u64>>>) {
     let noted: Arc<Mutex<Vec<u64>>> = Arc::default();
     let notes = Arc::clone(&noted);
@@ -177,7 +177,7 @@ fn a_completion_waits_for_the_process_that_has_asked() {
     suspend(&scheduler, asks.pid());
     let completer = kept.lock().unwrap().take().unwrap();
     completer.complete(7_u64);
-    // The one worker has passed by.
+    // The only worker has passed by.
     let (passes, _) = notes(&scheduler);
     scheduler.terminate(passes.pid()).unwrap();
     let _end = exit(passes);

@@ -143,7 +143,7 @@ impl StepTracer for Bombs {
 fn a_cause_that_panics_when_it_is_dropped_ends_nothing() {
     quiet_panics();
     for bombs in [Arc::default(), Bombs::of_steps()] {
-        // More than one step has causes.
+        // The causes of several steps.
         const ALL: usize = 1_000;
         let scheduler = built(Arc::clone(&bombs)).build().unwrap();
         let got = Arc::new(AtomicUsize::new(0));

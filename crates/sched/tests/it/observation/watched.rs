@@ -1,4 +1,4 @@
-//! What is told of the end of a process, as a reader finds it.
+//! The watchers of a process's end, as a reader finds them.
 
 use crate::support::*;
 use ganger_proc_api::{Context, ExitCause, Message, Pid, process_fn};
@@ -11,7 +11,7 @@ fn observed() -> Scheduler {
     builder.quiet_failures().start().unwrap()
 }
 
-/// What an exit action says of its watcher.
+/// The answer of an exit action about its watcher.
 enum Says {
     Watches(Watcher),
     Nothing,

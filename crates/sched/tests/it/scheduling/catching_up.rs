@@ -1,5 +1,4 @@
-//! Several turns in one pick: a process that is far behind continues, and no other process suffers
-//! from it.
+//! Several turns in a pick: a process far behind continues, and no other process suffers from it.
 
 use crate::support::*;
 use ganger_proc_api::{CancelReason, Event, ExitReason, Message, Payload};
@@ -161,8 +160,7 @@ fn a_cancel_event_does_not_wait_until_its_process_has_caught_up() {
     assert_eq!(exit_number(receiver), 2);
 }
 
-/// Checks that a cancel event comes first. The process is not far behind, so it has no further turn
-/// at once.
+/// Checks a cancellation of a process not far behind, so without a further turn at once.
 // pins: P10
 #[test]
 fn a_cancel_event_comes_before_the_turns_of_others() {

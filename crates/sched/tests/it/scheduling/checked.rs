@@ -37,7 +37,7 @@ fn audited<R>(scheduler: &Handle, f: impl FnOnce() -> R) -> R {
     })
 }
 
-/// Processes that know each other by their places.
+/// Processes, which know each other by their places.
 #[derive(Default)]
 struct Crowd {
     pids: OnceLock<Vec<Pid>>,
@@ -103,7 +103,7 @@ impl Crowd {
     }
 }
 
-/// Starts `count` processes that continue until `is_over`.
+/// Starts `count` processes, which continue until `is_over`.
 fn start_hogs(scheduler: &Handle, count: usize, is_over: &Arc<AtomicBool>) {
     for _ in 0..count {
         let is_over = Arc::clone(is_over);
@@ -301,8 +301,8 @@ fn every_wait_is_within_the_bound_in_picks_whatever_the_others_do() {
     }
 }
 
-/// Checks that workers that never run out take a process from each other again and again: two can't
-/// share three evenly.
+/// Checks that busy workers take a process from each other again and again: two can't share three
+/// evenly.
 // pins: G4
 #[test]
 fn processes_that_never_end_change_workers_and_wait_no_longer_for_it() {

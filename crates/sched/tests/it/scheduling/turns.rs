@@ -10,7 +10,7 @@ use std::time::Duration;
 /// A command with an immediate answer.
 const NOW: CommandId = CommandId::new(256);
 
-/// Builds a scheduler that is not started, with a handler that answers at once.
+/// Builds a scheduler without starting it, with a handler for immediate answers.
 fn answering(builder: Builder) -> Scheduler {
     let scheduler = builder.build().unwrap();
     let answer = |_: Command, completer: Completer| {
@@ -32,7 +32,7 @@ fn text(event: Event) -> String {
     }
 }
 
-/// Returns the text that a process finished with.
+/// Returns the text in a process's result.
 fn exit_text(handle: ganger_sched::ProcessHandle) -> String {
     let result = exit(handle).into_result().unwrap();
     result.into_string().unwrap()

@@ -24,7 +24,7 @@ fn hold(scheduler: &Handle) -> (ProcessHandle, mpsc::Sender<()>) {
     (holder, leave)
 }
 
-/// Creates a process that adds one to `count`, and ends.
+/// Creates a process that increases `count`, and ends.
 fn short(count: &Arc<AtomicU64>) -> impl Process + use<> {
     let count = Arc::clone(count);
     process(move |_, _, out| {
@@ -189,7 +189,7 @@ fn one_that_is_told_while_it_runs_is_queued_before_the_rest() {
 #[test]
 fn a_flood_of_control_messages_starves_nobody() {
     const CROWD: usize = 200;
-    /// The test ends here even if the flood starves the others.
+    /// The test ends here even if the flood starves all else.
     const ENOUGH: u64 = 1_000_000;
     let builder = Scheduler::builder().workers(1).max_spares(0);
     let scheduler = builder.build().unwrap();
@@ -507,7 +507,7 @@ struct Crowd {
     /// The processes in the urgent lane, and as many ready ones.
     handles: Vec<ProcessHandle>,
     closes: Arc<AtomicUsize>,
-    /// The process that keeps the only worker.
+    /// The process whose step keeps the only worker.
     holder: ProcessHandle,
     leave: mpsc::Sender<()>,
 }

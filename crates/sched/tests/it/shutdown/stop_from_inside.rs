@@ -48,7 +48,7 @@ const PLACES: [Place; 11] = [
     Place::DropOfPayload,
 ];
 
-/// An act in one of the places, which is done once; with the result of an earlier `stop` there.
+/// An act in a place, done once; with the result of an earlier `stop` there.
 struct Acts {
     at: Place,
     scheduler: OnceLock<WeakHandle>,

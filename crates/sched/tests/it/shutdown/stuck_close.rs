@@ -138,8 +138,8 @@ impl Lifecycle for Hook {
     }
 }
 
-/// Ends a process that a step has submitted before the stop. Its start is over when all other
-/// threads have left.
+/// Ends a process submitted by a step before the stop. Its start is over when all other threads
+/// have left.
 // pins: D4
 #[test]
 fn that_has_started_it() {

@@ -208,7 +208,7 @@ fn a_hook_that_starts_processes_at_each_start_is_refused_at_a_depth() {
     assert_eq!(hook.1.load(Ordering::SeqCst), MAX);
 }
 
-/// Starts another process that can't start.
+/// Starts another process, whose start fails.
 struct Fails(WeakHandle, Arc<AtomicUsize>);
 
 impl Fails {

@@ -164,7 +164,7 @@ struct Asks(Pid);
 impl Process for Asks {
     fn init(&mut self, ctx: &Context, _: &str, _: Payloads) -> Result<(), BoxError> {
         ctx.send(self.0, "question", ())?;
-        // For answers to come at any time of it.
+        // Answers come at any time of the `init`.
         for _ in 0..ctx.pid().id() % 64 * 50 {
             std::hint::spin_loop();
         }

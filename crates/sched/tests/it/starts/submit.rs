@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use std::time::Duration;
 
-/// A process with the only method `good`. `panic` panics, and others are unknown.
+/// A process with the only method `good`. `panic` panics, and all else is unknown.
 struct Picky(Arc<Calls>);
 
 impl Process for Picky {

@@ -183,7 +183,7 @@ pub(crate) fn rough(kind: SendErrorKind) -> SendErrorKind {
     }
 }
 
-/// Stops a scheduler that was never started.
+/// Stops a scheduler without a start.
 #[track_caller]
 pub(crate) fn stop_unstarted(handle: &Handle, deadline: Duration) -> StopReport {
     match handle.stop(deadline) {
@@ -217,7 +217,7 @@ pub(crate) fn joined<T>(thread: std::thread::JoinHandle<T>) -> T {
     thread.join().expect("the thread has not panicked")
 }
 
-/// Returns the number that a process finished with.
+/// Returns the number in a process's result.
 #[track_caller]
 pub(crate) fn exit_number(handle: ProcessHandle) -> u64 {
     match exit(handle) {

@@ -23,7 +23,7 @@ struct Posted(Arc<State>);
 struct State {
     inbox: Mutex<Inbox>,
     changed: Condvar,
-    /// Threads in a wait, waits without a limit, and others.
+    /// Threads in a wait, waits without a limit, and all other waits.
     inside: AtomicUsize,
     waits: AtomicUsize,
     looks: AtomicUsize,
@@ -105,7 +105,7 @@ impl Driver for Posted {
     }
 }
 
-/// A timer that tells of its end.
+/// A timer with a message to the test when it fires.
 struct Fires(std::sync::mpsc::Sender<()>);
 
 impl OnTime for Fires {
@@ -257,7 +257,7 @@ fn a_driver_is_looked_at_while_all_workers_are_in_long_steps() {
     assert!(exit(long).is_done());
 }
 
-/// Checks a step that lasts, after short steps, until a timer has fired, for which its worker may
+/// Checks a long step after short steps: it lasts until a timer has fired, for which its worker may
 /// have waited. The other worker is idle.
 // pins: T4
 #[test]
@@ -361,9 +361,9 @@ fn a_panic_in_the_driver_is_contained() {
 /// Holds a call in the driver until it is dropped.
 type Held = std::sync::mpsc::Sender<()>;
 
-/// Posts a call that a worker carries out in the driver and that lasts until the result is dropped.
-/// `before` and `after` the call is posted, the test sees to it that a worker is the next thread in
-/// the driver, as a rule. Where it was the monitor, both are called again.
+/// Posts a call for a worker in the driver, which lasts until the result is dropped. `before` runs
+/// before the post and `after` behind it: they make a worker the next thread in the driver, as a
+/// rule. Where the monitor came, both are called again.
 fn hold_a_worker(posted: &Posted, mut before: impl FnMut(), mut after: impl FnMut()) -> Held {
     loop {
         before();
@@ -460,7 +460,7 @@ fn a_worker_that_searches_in_the_driver_is_not_relied_on() {
     drop(held);
 }
 
-/// Checks that a process started in the driver begins when the call there is over.
+/// Checks a refused wait: a process started in the driver begins when the call there is over.
 // pins: I1
 #[test]
 fn a_wait_in_the_driver_is_refused() {

@@ -236,7 +236,7 @@ fn what_is_woken_beside_stuck_workers_runs() {
     }
 }
 
-/// Gives the workers only processes that always continue.
+/// Gives the workers only processes without an end.
 // pins: T4
 #[test]
 fn calls_come_beside_processes_that_always_go_on() {
