@@ -162,8 +162,8 @@ pub struct Taken {
 }
 
 impl Taken {
-    /// Drops the message. Its replies, which are in a table now, answer nothing; others do, such as
-    /// those of fields that are not serialized. Runs destructors of foreign code.
+    /// Drops the message. Its replies are in a table now, and answer nothing. Replies in fields
+    /// without serialization do answer. Runs destructors of foreign code.
     pub fn drop_message<M>(self, message: M) {
         if self.parts.is_empty() {
             return drop(message);
@@ -178,7 +178,7 @@ impl fmt::Debug for Taken {
     }
 }
 
-/// Gives the reply its number, and notes it. The same one has the same number, for serializers that
+/// Gives the reply its number, and notes it. The same reply keeps its number, for serializers that
 /// run twice.
 pub(super) fn number_of<T: Send + 'static>(reply: &Reply<T>) -> Result<u64, &'static str> {
     let outgoing = ENCODER.with_borrow(|it| it.as_ref().map(|it| Arc::clone(&it.outgoing)));

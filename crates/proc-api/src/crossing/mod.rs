@@ -1,5 +1,5 @@
-//! Values inside of messages that stand for what stays: replies and PIDs on their way to another
-//! node. For crates that connect nodes.
+//! Values inside of messages that stand for something at home: replies and PIDs on their way to
+//! another node. For crates that connect nodes.
 //!
 //! A message type may derive serde's traits with [`Reply`](crate::Reply) and [`Pid`](crate::Pid)
 //! inside of it, and the addresses of a scheduler. They are encoded inside of [`encode`] alone, and
@@ -8,11 +8,12 @@
 //! - A **PID** gets the node of its sender, if it has none, and loses the node of its receiver.
 //! - A **reply** leaves a number. The two sides of a connection keep a table each: the asking side
 //!   has its completers by their numbers, and the answering side has a reply for each number that
-//!   has come. An answer, and the word that it is no longer wanted, carry the number.
+//!   has come. An answer carries the number, and so does the word that the answer is unwanted.
 //!
 //! **Protocol of the sending side.**
-//! 1. It encodes the message, which is whole still, and gets its [`Replies`].
-//! 2. If the message is refused, it drops these, and gives the message back: nothing has happened.
+//! 1. The sender encodes the message, which is whole still, and gets its [`Replies`].
+//! 2. If the message is refused, the sender drops these, and gives the message back: nothing has
+//!    happened.
 //! 3. If not, [`Replies::take`] gives the completers for the table. They must be there before the
 //!    answer may come. [`Taken::drop_message`] drops the message.
 //!

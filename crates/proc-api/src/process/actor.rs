@@ -106,7 +106,7 @@ pub trait Actor: Send + 'static {
     /// ```
     ///
     /// # Errors
-    /// As for [`receive`](Self::receive).
+    /// The errors of [`receive`](Self::receive).
     fn started(&mut self, ctx: &Context, out: &mut StepOutput) -> StepResult {
         let _ = (ctx, out);
         Ok(())
@@ -116,7 +116,7 @@ pub trait Actor: Send + 'static {
     /// error: schedulers write a line for it.
     ///
     /// # Errors
-    /// As for [`receive`](Self::receive).
+    /// The errors of [`receive`](Self::receive).
     fn completed(
         &mut self,
         ctx: &Context,
@@ -135,7 +135,7 @@ pub trait Actor: Send + 'static {
     /// the monitor has chosen otherwise.
     ///
     /// # Errors
-    /// As for [`receive`](Self::receive).
+    /// The errors of [`receive`](Self::receive).
     fn exited(&mut self, ctx: &Context, notice: ExitNotice, out: &mut StepOutput) -> StepResult {
         let _ = (ctx, notice, out);
         Ok(())
@@ -145,7 +145,7 @@ pub trait Actor: Send + 'static {
     /// cancellation](StepOutput::defer_cancel) and finishes later by itself.
     ///
     /// # Errors
-    /// As for [`receive`](Self::receive).
+    /// The errors of [`receive`](Self::receive).
     fn cancelled(
         &mut self,
         ctx: &Context,
@@ -161,7 +161,7 @@ pub trait Actor: Send + 'static {
     /// drops the message.
     ///
     /// # Errors
-    /// As for [`receive`](Self::receive).
+    /// The errors of [`receive`](Self::receive).
     fn mistaken(&mut self, ctx: &Context, error: WrongType, out: &mut StepOutput) -> StepResult {
         let _ = (ctx, error, out);
         Ok(())

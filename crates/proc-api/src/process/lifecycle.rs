@@ -7,8 +7,8 @@ use std::sync::Arc;
 /// Hooks that a scheduler calls when processes start and end. A panic in a hook is contained and
 /// reported.
 ///
-/// A scheduler has one implementation, which may call several others. An `Arc` of an implementation
-/// is an implementation.
+/// A scheduler has a single implementation, which may call further ones. An `Arc` of an
+/// implementation is an implementation.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` has no hooks for the starts and ends of processes",
     note = "implement `Lifecycle` for it, with `on_start` or `on_complete`; it is \
@@ -35,7 +35,7 @@ pub trait Lifecycle: Send + Sync + 'static {
     }
 }
 
-/// Hooks that do nothing.
+/// Hooks without any effect.
 impl Lifecycle for () {}
 
 impl<L: Lifecycle + ?Sized> Lifecycle for Arc<L> {

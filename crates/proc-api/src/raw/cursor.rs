@@ -96,7 +96,7 @@ impl<T> Cursor<T> {
     /// Moves the cursor to other items.
     ///
     /// # Safety
-    /// As for [`new`](Self::new), and no reference to an item of the cursor is in use.
+    /// The conditions of [`new`](Self::new). No reference to an item of the cursor is in use.
     #[inline]
     pub unsafe fn set(&self, first: *mut Node<T>, count: usize) {
         self.next.set(first);

@@ -169,7 +169,7 @@ unsafe fn value_at<T>(place: &mut Place) -> (*mut T, Option<NonNull<Block<T>>>) 
 /// # Safety
 /// `Opaque::new` has put a `T` there, and the caller does not use it afterwards.
 unsafe fn drop_at<T>(place: &mut Place) {
-    // SAFETY: as this function's.
+    // SAFETY: the contract of this function.
     unsafe {
         let (value, memory) = value_at::<T>(place);
         let _emptied = memory.map(Emptied);

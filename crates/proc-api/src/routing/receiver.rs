@@ -53,7 +53,7 @@ pub trait EnvelopeReceiver: Send + Sync {
     /// kinds have no order between them.
     ///
     /// # Errors
-    /// As for [`send`](Self::send).
+    /// The errors of [`send`](Self::send).
     fn send_control(&self, envelope: Envelope) -> Result<(), SendError> {
         self.send(envelope)
     }

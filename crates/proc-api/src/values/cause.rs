@@ -57,7 +57,7 @@ pub enum ExitCause {
     /// No process had this PID when the monitor was set up: it had ended before, or never existed.
     NotFound,
     /// The connection to the process's node is lost, or there was none. The process may live on;
-    /// what is told of it later is ignored.
+    /// later news of the process is ignored.
     NoConnection,
 }
 

@@ -32,20 +32,20 @@ impl Instant {
         Self(nanos)
     }
 
-    /// Returns how many nanoseconds it is after the scheduler was built.
+    /// Returns the time since the scheduler was built, in nanoseconds.
     #[must_use]
     pub const fn as_nanos(self) -> u64 {
         self.0
     }
 
-    /// Returns the moment that much later.
+    /// Returns the moment later by `time`.
     #[must_use]
     #[inline]
     pub fn after(self, time: Duration) -> Self {
         Self(self.0.saturating_add(nanos(time)))
     }
 
-    /// Returns how much later it is than another moment; zero if it is earlier.
+    /// Returns the time from `earlier` to this moment; zero if this moment comes first.
     #[must_use]
     pub const fn since(self, earlier: Self) -> Duration {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))

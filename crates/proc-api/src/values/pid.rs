@@ -131,10 +131,10 @@ pub struct ParsePidError {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PidProblem {
-    /// The text differs from the only text that can stand there.
+    /// The text differs from the only valid text at this place.
     #[error("expected {expected}, found {}", describe(*.found))]
     Unexpected {
-        /// The text that can stand there.
+        /// The valid text.
         expected: &'static str,
         /// The character found; `None` at the end of the text.
         found: Option<char>,

@@ -97,7 +97,7 @@ impl Dues {
     /// Returns when something is due first among the first `shards` shards.
     pub(crate) fn earliest(&self, shards: usize) -> u64 {
         let moments = self.moments[..shards].iter();
-        // Ordering: Relaxed, as in `at`.
+        // Ordering: Relaxed: a thread that must see it in time is behind a fence, as in `at`.
         let moments = moments.map(|moment| moment.load(Ordering::Relaxed));
         moments.min().unwrap_or(NEVER)
     }
@@ -119,7 +119,7 @@ impl TimerWaiter {
 
     /// Returns whether a timer has ever been set: without one, timers cost nothing.
     pub(crate) fn is_used(&self) -> bool {
-        // Ordering: Relaxed, as in `Dues::at`.
+        // Ordering: Relaxed: a thread that must see it in time is behind a fence, as in `Dues::at`.
         self.dues.is_used.load(Ordering::Relaxed)
     }
 

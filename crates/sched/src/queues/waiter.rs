@@ -67,7 +67,7 @@ impl Waiter {
 
     /// Returns when a thread has last left the driver.
     pub(crate) fn left(&self) -> u64 {
-        // Ordering: Relaxed, as in `visits`.
+        // Ordering: Relaxed: an overlooked visit costs another visit, as in `visits`.
         self.0.left.load(Ordering::Relaxed)
     }
 

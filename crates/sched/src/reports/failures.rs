@@ -1,4 +1,4 @@
-//! Reports of failures that nothing else reports.
+//! Reports of failures otherwise unknown.
 //!
 //! **Problem.** A failing process that nothing watches is gone without a word. So is an error as an
 //! answer that an actor has asked for and does not take. The first program of a user does both.
@@ -24,7 +24,7 @@ use tracing::subscriber::NoSubscriber;
 const INTERVAL: Duration = Duration::from_secs(1);
 
 /// A failure that nothing else in the program learns of: see
-/// [`Builder::on_failure`](crate::Builder::on_failure). Its text is one line.
+/// [`Builder::on_failure`](crate::Builder::on_failure). Its text is a single line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FailureReport {

@@ -11,7 +11,7 @@ use std::time::Duration;
 /// How many methods are told apart; further methods have no lines until an interval is over.
 const METHODS: usize = 256;
 
-/// How many reports may wait. A report without room counts as one without a line.
+/// How many reports may wait. A report without room counts as a report without a line.
 const PENDING: usize = 256;
 
 /// A report for the reporter to write.

@@ -400,7 +400,7 @@ mod tests {
                 home(),
                 Origin::new(0, None, None, false),
             );
-            // Ordering: Relaxed: as where it is counted.
+            // Ordering: Relaxed: a single thread counts.
             assert_eq!(dropped.load(Ordering::Relaxed), nth);
         }
     }

@@ -77,7 +77,7 @@ pub(crate) fn too_deep() -> Option<usize> {
     let here = (&raw const here).addr();
     let (mut submissions, mut first) = (0, here);
     let mut at = INNERMOST.get();
-    // SAFETY: as in `find`.
+    // SAFETY: null, or an entry of a `within` further out on this thread's stack, as in `find`.
     while let Some(entry) = unsafe { at.as_ref() } {
         if matches!(entry.frame, Frame::Submission(_)) {
             submissions += 1;

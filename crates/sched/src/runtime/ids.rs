@@ -35,7 +35,7 @@ impl Shared {
     /// Frees an id, and gives the process back whose id it was, if it was visible.
     ///
     /// # Safety
-    /// As for [`Registry::remove`](crate::runtime::registry::Registry::remove).
+    /// The conditions of [`Registry::remove`](crate::runtime::registry::Registry::remove).
     pub(crate) unsafe fn free_id(&self, id: u64) -> Option<Task> {
         // SAFETY: the contract of this function.
         let (task, next) = unsafe { self.census.registry.remove(id) };

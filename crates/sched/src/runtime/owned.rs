@@ -71,7 +71,7 @@ pub(crate) enum Frequent {
 pub(crate) enum Gathered {
     /// Step, with the left events and this many new ones, the first in `pending`.
     Step(usize),
-    /// The same, and the step is the first to be shown a cancellation, for this reason.
+    /// Step in the same way; the step is the first to be shown a cancellation, for this reason.
     Cancel(CancelReason, usize),
     /// Nothing happened: wait on.
     Nothing,

@@ -45,7 +45,7 @@ pub(crate) struct OnWorker<'a> {
     running: &'a AtomicU64,
 }
 
-// SAFETY: one load reads the word.
+// SAFETY: a single load reads the word.
 unsafe impl Doing for OnWorker<'_> {
     /// Returns the id of the process whose turn it is, or [`NOTHING`].
     fn read(&self) -> u64 {
@@ -62,7 +62,7 @@ impl<'a> OnWorker<'a> {
 
     /// Ends the turn, if any.
     pub(crate) fn end_turn(self) {
-        // Ordering: Relaxed, as in `begin`.
+        // Ordering: Relaxed: for this thread, for reports, and for a guess, as in `begin`.
         self.running.store(NOTHING, Ordering::Relaxed);
     }
 }

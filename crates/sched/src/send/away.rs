@@ -74,7 +74,7 @@ impl ProcessCell {
         Ok(())
     }
 
-    /// Passes a request to the end of the process on. Returns it where there is no remote.
+    /// Passes a request to the end of the process on. Returns the request where no remote exists.
     #[cold]
     #[inline(never)]
     pub(super) fn ask_remote(&self, request: ExitRequest) -> Result<(), ExitRequest> {

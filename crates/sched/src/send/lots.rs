@@ -17,8 +17,8 @@ use ganger_proc_api::{Event, Message, Pid, SendErrorKind};
 /// How many messages are put in at a time.
 const MOST: usize = 128;
 
-/// Not all messages of a [`send_all`](crate::Address::send_all) were taken. The others are inside:
-/// nothing is lost.
+/// Not all messages of a [`send_all`](crate::Address::send_all) were taken. The remaining messages
+/// are inside: nothing is lost.
 #[derive(Debug, thiserror::Error)]
 #[error("can't send {} more messages to {target} after {sent}: {kind}", messages.len())]
 #[non_exhaustive]

@@ -26,7 +26,7 @@ type Request = Rc<dyn Fn() -> UpgradeRequest>;
 type Act = Rc<dyn Fn()>;
 type Moves = dyn Fn(&'static str, bool);
 
-/// What belongs to a single scheduler.
+/// The state of a single scheduler.
 #[derive(Default)]
 struct Own {
     /// The deadline requested by a process, or the test, since the last look.

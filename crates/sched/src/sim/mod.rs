@@ -1,9 +1,9 @@
 //! Workers without threads, for `ganger-sim`: no part of the interface, and without its promises.
 //!
-//! A [`Machine`] has the workers and the monitor of a scheduler started without threads. It does
-//! nothing by itself: its owner decides whose move is next, and sets the time. All of it belongs to
-//! one thread, which may have several machines, each with its own time. The thread's [`Driver`]
-//! makes the random decisions of all its schedulers.
+//! A [`Machine`] has the workers and the monitor of a scheduler started without threads. A machine
+//! does nothing by itself: its owner decides whose move is next, and sets the time. A machine
+//! belongs to a single thread, which may have several machines, each with its own time. The
+//! thread's [`Driver`] makes the random decisions of all its schedulers.
 
 mod driver;
 mod interleave;
@@ -42,8 +42,8 @@ use std::time::Duration;
 
 /// The workers and the monitor of a scheduler, and its shutdown, move by move.
 ///
-/// A move may have others move within it: see [`interrupted_by`]. An actor in the middle of a move
-/// has no further move until it is over.
+/// A move may have other actors move within: see [`interrupted_by`]. An actor in the middle of a
+/// move has no further move until it is over.
 pub struct Machine<'a> {
     shared: &'a Arc<Shared>,
     /// The queues of the workers, and of the spares ever needed.
@@ -126,7 +126,7 @@ impl Home {
         machine
     }
 
-    /// Gives up what the workers had. The machine has [left](Machine::leave).
+    /// Gives up the remains of the workers. The machine has [left](Machine::leave).
     pub fn end(self) {
         let shared = &self.shared;
         shared.census.pool.close();
@@ -147,7 +147,7 @@ impl fmt::Debug for Home {
 
 /// Starts a scheduler without threads, and calls `f` with its workers.
 ///
-/// Work that `f` leaves undone stays undone: processes that have not ended never do.
+/// Work left undone by `f` stays undone: its processes never end.
 ///
 /// # Errors
 /// When it was started or stopped before.

@@ -23,7 +23,7 @@ use std::sync::Arc;
 /// Runs processes in turn, with buffers to reuse.
 pub(crate) struct Runner<'a> {
     shared: &'a Shared,
-    /// The same, for a callee that keeps a reference.
+    /// The scheduler again, for a callee with a reference of its own.
     shared_arc: &'a Arc<Shared>,
     /// Set if this thread is a worker.
     on_worker: Option<OnWorker<'a>>,

@@ -1,8 +1,8 @@
 //! Balance: a worker that never runs out of processes takes a process of a worker with more.
 //!
 //! **Problem.** A worker with work does not steal. Workers that never run out keep the processes of
-//! their last theft: say 45 and 55 of a hundred endless ones. Then each of the 45 has a fifth more
-//! turns than each of the 55.
+//! their last theft: say 45 and 55 of a hundred endless processes. Then each of the 45 has a fifth
+//! more turns than each of the 55.
 //!
 //! **Rejected.** To take half of the surplus at once: they would lie on top of the own processes,
 //! which have waited longer (G4). To compare with all workers: if a single worker has a process too
@@ -16,8 +16,8 @@
 //! once. The oldest of its own comes next, as after a process from the global queue. So no process
 //! is put before another.
 //!
-//! With an odd number of processes one alternates between two workers. The draw is random, so it is
-//! not always the same process.
+//! With an odd number of processes, a process alternates between two workers. The draw is random,
+//! so it is not always the same process.
 //!
 //! **Cost**: two cache lines of the other worker, every few milliseconds. A theft of a process not
 //! exposed by its owner interrupts the program's other threads for about a microsecond.

@@ -10,14 +10,14 @@
 //! step would hold up the others. A single span: of 100 us it has two workers take turns as soon as
 //! 20 connections are ready; of 500 us it holds up turns worth a wake-up each.
 //!
-//! **Protocol.** A worker measures its turns between two visits. It *keeps* the ready processes if
-//! by this measure all are over in [`KEPT_SPAN`], or in [`KEPT_LONG`] where a turn takes longer
-//! than [`KEPT_TURN`], and wakes no sleeper for its own deque then. Others may steal from the
-//! deque. The worker that has waited in the driver has waited for the next timer, too. While the
-//! kept turns are over in [`LATE_AT_WORKERS`] by the measure, the worker wakes no other for this
-//! wait, and has the monitor watch: otherwise each event of a socket wakes two threads. At each
-//! pick from a kept batch the worker reads the clock, and ends the keeping when the span is over.
-//! The monitor watches the step in between, as it does for a lone process
+//! **Protocol.** A worker measures its turns between two visits. The worker *keeps* the ready
+//! processes if by this measure all are over in [`KEPT_SPAN`], or in [`KEPT_LONG`] where a turn
+//! takes longer than [`KEPT_TURN`], and wakes no sleeper for its own deque then. Other workers may
+//! steal from the deque. The worker that has waited in the driver has waited for the next timer,
+//! too. While the kept turns are over in [`LATE_AT_WORKERS`] by the measure, the worker wakes no
+//! other for this wait, and has the monitor watch: otherwise each event of a socket wakes two
+//! threads. At each pick from a kept batch the worker reads the clock, and ends the keeping when
+//! the span is over. The monitor watches the step in between, as it does for a lone process
 //! (`blocking/monitor.rs`).
 
 use super::pace::Pace;

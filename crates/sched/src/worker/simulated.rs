@@ -1,8 +1,8 @@
 //! A worker without a thread, which does one move at a time, on request.
 //!
 //! The moves are the worker's own: a look at the queues; the announcement of a found process; a
-//! turn; the announcement of its sleep; the look after it. Between two moves others may move. A
-//! move is not interrupted: this is left to the models under loom.
+//! turn; the announcement of its sleep; the look after it. Between two moves other actors may move.
+//! A move is not interrupted: this is left to the models under loom.
 
 use super::{Looked, Worker};
 use crate::base::clock::Clock;

@@ -137,7 +137,8 @@ impl WorkerSlots {
     ) -> Result<usize, NoSpare> {
         let place = self.place(replaced);
         let give_place = |next: usize| {
-            // Ordering: Relaxed: see `place`.
+            // Ordering: Relaxed: the thread reads it after its start, or after the Release of
+            // `is_active`.
             self.slots[next].place.store(place, Ordering::Relaxed);
         };
         if let Some(next) = spares.waiting.pop() {
