@@ -93,7 +93,7 @@ fn end((handle, release): (ProcessHandle, mpsc::Sender<()>)) {
     assert_eq!(exit_number(handle), 1);
 }
 
-/// Ends at once.
+/// Creates a process that ends at once.
 fn quick() -> impl Process {
     process(|_, _, out| {
         out.done(7);

@@ -28,7 +28,7 @@ const MOST_FAULTS: usize = 20;
 pub struct Count(AtomicU64);
 
 impl Count {
-    /// Adds one.
+    /// Increases the count.
     pub fn bump(&self) {
         self.add(1);
     }

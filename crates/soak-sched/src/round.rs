@@ -102,10 +102,10 @@ fn run_plan(plan: &Plan, watch: &Watch) -> Result<Tally, String> {
 pub struct Veteran(Site);
 
 impl Veteran {
-    /// Starts it.
+    /// Starts the scheduler.
     ///
     /// # Errors
-    /// When the system does not let it start.
+    /// When the system does not let the scheduler start.
     pub fn start(seed: u64, watch: &Watch) -> Result<Self, String> {
         Site::start(&SitePlan::veteran(seed), watch).map(Self)
     }
@@ -132,7 +132,7 @@ impl Veteran {
         quiet::empty_caches(&self.0, watch, cores())
     }
 
-    /// Ends it; its account is in the tally.
+    /// Ends the scheduler; its account is in the tally.
     ///
     /// # Errors
     /// The account's error.

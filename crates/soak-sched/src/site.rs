@@ -75,7 +75,7 @@ impl Hooks {
 }
 
 impl Site {
-    /// Builds and starts it.
+    /// Builds and starts the site's scheduler.
     pub(crate) fn start(plan: &SitePlan, watch: &Watch) -> Result<Self, String> {
         let account = Arc::new(Account::default());
         let hooks = Hooks {

@@ -68,7 +68,7 @@ impl Summary {
         )
     }
 
-    /// Writes it to a file.
+    /// Writes the summary to a file.
     pub(crate) fn write(&self, path: &Path) -> io::Result<()> {
         let mut text = serde_json::to_string_pretty(self)?;
         text.push('\n');

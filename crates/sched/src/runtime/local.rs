@@ -343,7 +343,8 @@ mod tests {
         }
     }
 
-    /// Checks turns of processes from other queues, which leave the deque empty at each pick.
+    /// Checks the span on an empty deque, as turns of processes from other queues leave it at each
+    /// pick.
     // pins: G2
     #[test]
     fn nothing_is_kept_for_longer_than_the_span_beside_an_empty_deque() {

@@ -162,7 +162,7 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
         }
     }
 
-    /// Yields taken back come first.
+    /// Dispatches the parts of `out`: yields taken back come first.
     #[inline(never)]
     fn dispatch_all(mut self, out: &mut StepOutput) {
         for tag in out.drain_cancelled() {

@@ -45,7 +45,7 @@ impl Pace {
 mod tests {
     use super::*;
 
-    /// Picks between two reads of the clock, when each pick lasts for `each`.
+    /// Returns the picks between two reads of the clock, when each pick lasts for `each`.
     fn picks(each: u64) -> u32 {
         let (mut pace, mut now) = (Pace::new(5_000, 256, 1, 0), 1_000_000);
         for _ in 0..10 {

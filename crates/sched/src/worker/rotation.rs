@@ -469,7 +469,7 @@ mod tests {
         (rotation, now)
     }
 
-    /// Picks of this length up to the next rotation.
+    /// Counts the picks of this length up to the next rotation.
     fn picks_to_the_next(rotation: &mut Rotation, clock: &mut u64, each: u64, has: Has) -> u32 {
         let now = rotation.pace.at;
         (1..)

@@ -32,7 +32,7 @@ fn blocker(began: &Arc<AtomicUsize>) -> (impl Process, mpsc::Sender<()>) {
     (process, release)
 }
 
-/// Ends at once.
+/// Creates a process that ends at once.
 fn quick() -> impl Process {
     process(|_, _, out| {
         out.done(7);

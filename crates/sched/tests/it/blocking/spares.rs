@@ -56,7 +56,7 @@ impl Blocked {
     }
 }
 
-/// Ends at once.
+/// Creates a process that ends at once.
 fn quick() -> impl Process {
     process(|_, _, out| {
         out.done(7);

@@ -29,7 +29,7 @@ where
     scheduler
 }
 
-/// Yields a command and finishes with a description of its completion.
+/// Creates a process that yields a command and finishes with a description of its completion.
 fn asker(id: CommandId) -> impl ganger_proc_api::Process {
     process(move |_, events, out| {
         match events.next() {

@@ -61,7 +61,8 @@ fn start_with(keeper: &Arc<Keeper>) -> Scheduler {
     scheduler
 }
 
-/// Asks `questions` times, and waits. A message ends it: in the way of its topic.
+/// Creates a process that asks `questions` times, and waits. A message ends the process: in the way
+/// of its topic.
 fn asker(questions: u64) -> impl Process {
     let mut left = questions;
     process(move |_, events, out| {

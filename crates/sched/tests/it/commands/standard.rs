@@ -34,7 +34,7 @@ fn answer(event: Event) -> Completion {
     }
 }
 
-/// Waits until it is told to end.
+/// Creates a process that waits until it is told to end.
 fn waits(events: &Sender<Event>) -> impl ganger_proc_api::Process {
     let events = events.clone();
     process_fn(move |_, given, out: &mut StepOutput| -> StepResult {
@@ -166,7 +166,8 @@ fn a_process_does_by_commands_what_its_context_does() {
     scheduler.terminate(main_pid).ok();
 }
 
-/// Executes a process, and ends with its result, or with the text of the error.
+/// Creates a process that executes another, and ends with its result, or with the text of the
+/// error.
 fn parent(exec: Exec<u64>) -> impl ganger_proc_api::Process {
     let mut exec = Some(exec);
     process_fn(move |_, events, out| {

@@ -176,7 +176,7 @@ fn a_quiet_scheduler_reports_nothing() {
     assert_none(&scheduler, &reports);
 }
 
-/// Answers with an error.
+/// Creates an actor that answers with an error.
 fn refuses() -> impl Actor<Message = Reply<u64>> {
     actor_fn(|_, reply: Reply<u64>, _| {
         reply.fail("no luck");

@@ -20,7 +20,7 @@ fn seen(ctx: &Context) -> Seen {
     (trace, ctx.inherited::<Tenant>().map(|it| it.0))
 }
 
-/// Ends with its trace.
+/// Creates a process that ends with its trace.
 fn child() -> impl Process {
     process_fn(|ctx, _, out| {
         out.done(ctx.inherited::<Trace>().map_or(0, |it| it.0));

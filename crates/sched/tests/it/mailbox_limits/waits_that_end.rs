@@ -34,7 +34,8 @@ fn outcome(sent: Result<(), SendError>) -> Result<(), (SendErrorKind, u64)> {
     })
 }
 
-/// Sends `7` in its first step, tells the result, and finishes. Leaves its messages where they are.
+/// Creates a process that sends `7` in its first step, tells the result, and finishes. The process
+/// leaves its messages in their places.
 fn sender(to: &Arc<OnceLock<Address>>, tell: &Sender<Told>) -> impl Process {
     let (to, tell) = (Arc::clone(to), tell.clone());
     process(move |ctx, _, out| {

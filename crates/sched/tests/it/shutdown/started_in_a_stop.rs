@@ -12,7 +12,7 @@ const LONG: Duration = Duration::from_secs(60);
 
 const SHORT: Duration = Duration::from_millis(20);
 
-/// Ends by itself after three turns, if nothing has asked it to finish.
+/// Creates a process that ends by itself after three turns, if nothing has asked it to finish.
 fn worker() -> impl Process {
     let mut left = 3;
     process(move |ctx, events, out| {
@@ -127,7 +127,7 @@ fn the_deadline_ends_processes_that_start_each_other_for_ever() {
     assert_eq!(stats.started, stats.ended());
 }
 
-/// Announces its step, and starts a child when it may.
+/// Creates a process that announces its step, and starts a child when it may.
 fn in_a_step(begun: Sender<()>, may_start: Receiver<()>, told: Sender<bool>) -> impl Process {
     process(move |ctx, events, out| {
         events.for_each(drop);

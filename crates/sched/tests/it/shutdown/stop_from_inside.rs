@@ -215,7 +215,7 @@ fn a_stop_is_refused_wherever_it_would_wait_for_itself_and_may_begin_there() {
     }
 }
 
-/// Begins to stop its scheduler in its step, and ends when it is told to.
+/// Starts a process that begins to stop its scheduler in its step, and ends when it is told to.
 fn begins_to_stop(scheduler: &Scheduler, deadlines: &[Duration]) -> (ProcessHandle, Go) {
     let handle = scheduler.handle();
     let deadlines = deadlines.to_vec();

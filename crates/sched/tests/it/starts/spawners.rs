@@ -9,7 +9,7 @@ use ganger_proc_api::{
 use ganger_sched::{Arrived, ContextExt, ExitAction, ExitSignal, Scheduler, SystemEvent};
 use std::sync::mpsc::{Sender, channel};
 
-/// Ends in its first step, and sends its findings.
+/// Creates a process that ends in its first step, and sends its findings.
 fn brief(seen: Sender<Vec<u64>>) -> impl Process {
     process_fn(move |_, events: &mut Events<'_>, _: &mut StepOutput| {
         let numbers = events.filter_map(|event| match event {
