@@ -103,7 +103,7 @@ impl Account {
         &self.faults
     }
 
-    /// A receiver has got the numbers from `first` to `last`.
+    /// Notes the numbers from `first` to `last`, which a receiver has got.
     pub(crate) fn got(&mut self, sender: &Run, receiver: u64, first: u64, last: u64) {
         let pair = self.pairs.entry((sender.clone(), receiver)).or_default();
         if first < pair.next || last < first {
@@ -118,20 +118,21 @@ impl Account {
         pair.next = last + 1;
     }
 
-    /// A node was told of the end of a session.
+    /// Notes the end of a session, of which a node was told.
     pub(crate) fn ended(&mut self, node: &Run, other: &Run, undelivered: u64) {
         let ends = self.ends.entry((node.clone(), other.clone())).or_default();
         ends.times += 1;
         ends.undelivered += undelivered;
     }
 
-    /// The watcher of a node has set up `set` monitors, and `told` notices have come.
+    /// Adds `set` monitors that the watcher of a node has set up, and `told` notices that have
+    /// come.
     pub(crate) fn monitors(&mut self, set: u64, told: u64) {
         self.monitors[0] += set;
         self.monitors[1] += told;
     }
 
-    /// A node has a name or a lock, uses it, or has asked for its owner, with this token.
+    /// Notes with its token that a node has a name or a lock, uses it, or has asked for its owner.
     pub(crate) fn owner(&mut self, of: &str, what: &str, token: u64, time: RangeInclusive<u64>) {
         let history = self.owners.entry(of.to_owned()).or_default();
         let token = FencingToken(token);
@@ -142,7 +143,8 @@ impl Account {
         }
     }
 
-    /// A sender says at the end how many numbers a receiver was sent; both live.
+    /// Checks, at the end, the count of numbers that a sender says it sent to a receiver; both
+    /// live.
     pub(crate) fn sent(&mut self, sender: &Run, receiver_run: &Run, receiver: u64, count: u64) {
         let pair = self.pairs.entry((sender.clone(), receiver)).or_default();
         let (next, gaps, missing) = (pair.next, pair.gaps, pair.missing);
@@ -168,7 +170,7 @@ impl Account {
         }
     }
 
-    /// The figures at the end.
+    /// Returns the figures at the end.
     pub(crate) fn tally(&mut self) -> Tally {
         let [set, told] = self.monitors;
         if set != told {

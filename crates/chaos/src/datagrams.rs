@@ -39,8 +39,8 @@ struct State {
 }
 
 impl Datagrams {
-    /// A proxy in front of an address, on loopback at a port of its own. Chance comes from the
-    /// seed.
+    /// Creates a proxy in front of an address, on loopback at a port of its own. Chance comes from
+    /// the seed.
     ///
     /// # Errors
     /// The system has no port.
@@ -66,7 +66,7 @@ impl Datagrams {
         })
     }
 
-    /// Where clients send to.
+    /// Returns the address to which clients send.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
@@ -78,7 +78,7 @@ impl Datagrams {
         state.faults[way.index()] = faults;
     }
 
-    /// How many datagrams have come to the proxy.
+    /// Returns the number of datagrams that have come to the proxy.
     #[must_use]
     pub fn taken(&self) -> u64 {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
@@ -221,7 +221,7 @@ impl Passing {
 mod tests {
     use super::*;
 
-    /// Both ends, with a proxy between.
+    /// Returns both ends, with a proxy between.
     fn through() -> (Datagrams, UdpSocket, UdpSocket) {
         let [client, server] = [0; 2].map(|_| UdpSocket::bind("127.0.0.1:0").unwrap());
         let proxy = Datagrams::to(server.local_addr().unwrap(), 1).unwrap();

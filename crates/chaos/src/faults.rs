@@ -47,7 +47,7 @@ impl Faults {
         self.delay + self.jitter.mul_f64(random.f64())
     }
 
-    /// The time of so many bytes.
+    /// Returns the time for this number of bytes.
     pub(crate) fn takes(&self, bytes: usize) -> Duration {
         let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
         self.rate.map_or(Duration::ZERO, |rate| {
@@ -56,7 +56,7 @@ impl Faults {
     }
 }
 
-/// Whether an event with this share happens.
+/// Returns whether an event with this share happens.
 pub(crate) fn happens(random: &mut Rng, thousandths: u32) -> bool {
     random.u32(0..1000) < thousandths
 }

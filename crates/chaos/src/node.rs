@@ -64,7 +64,8 @@ fn var<T: std::str::FromStr>(name: &str) -> Option<T> {
 }
 
 impl Place {
-    /// `None`: this program was not started by [`run`](crate::run()).
+    /// Reads the node's part from the environment. `None`: this program was not started by
+    /// [`run`](crate::run()).
     fn of_environment() -> Option<Self> {
         let peers = env::var(PEERS).ok()?;
         let seeds = env::var(SEEDS).ok()?;
@@ -86,7 +87,7 @@ impl Place {
         })
     }
 
-    /// The registrar of the run, at the first node.
+    /// Returns the registrar of the run, at the first node.
     #[must_use]
     pub fn registrar(&self) -> Registrar {
         match &self.registrar {

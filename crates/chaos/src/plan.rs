@@ -45,7 +45,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// For so many nodes, whose sessions end after `dead`.
+    /// Creates a plan for this number of nodes, whose sessions end after `dead`.
     #[must_use]
     pub fn draw(seed: u64, nodes: usize, dead: Duration, has_broker: bool) -> Self {
         Self {
@@ -56,7 +56,7 @@ impl Plan {
         }
     }
 
-    /// A time from 20 ms to a share of `dead`, short ones more often.
+    /// Draws a time from 20 ms to a share of `dead`, short times more often.
     fn pause(&mut self, most: f64) -> Duration {
         let share = self.random.f64().powi(3) * most;
         Duration::from_millis(20) + self.dead.mul_f64(share)

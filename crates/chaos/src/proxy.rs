@@ -65,7 +65,7 @@ impl Shared {
 }
 
 impl Proxy {
-    /// A proxy in front of an address, on loopback at a port of its own.
+    /// Creates a proxy in front of an address, on loopback at a port of its own.
     ///
     /// # Panics
     /// If the system has no port.
@@ -76,8 +76,8 @@ impl Proxy {
         proxy
     }
 
-    /// A proxy that refuses connections until [`aim`](Self::aim) says their target. Chance comes
-    /// from the seed.
+    /// Creates a proxy that refuses connections until [`aim`](Self::aim) says their target. Chance
+    /// comes from the seed.
     ///
     /// # Panics
     /// If the system has no port.
@@ -109,7 +109,7 @@ impl Proxy {
         }
     }
 
-    /// Where clients connect.
+    /// Returns the address to which clients connect.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
@@ -170,7 +170,7 @@ impl Proxy {
         }
     }
 
-    /// After so many more bytes there, breaks the connection.
+    /// Breaks the connection after this number of further bytes on the way there.
     pub fn cut_after(&self, bytes: usize) {
         self.shared.state().left = Some(bytes);
     }
@@ -180,13 +180,13 @@ impl Proxy {
         self.shared.state().flips[way.index()] += 1;
     }
 
-    /// How many times connections were broken.
+    /// Returns the number of times that connections were broken.
     #[must_use]
     pub fn broken(&self) -> usize {
         self.shared.state().broken
     }
 
-    /// How many bytes have passed, by way.
+    /// Returns the number of bytes that have passed, by way.
     #[must_use]
     pub fn passed(&self) -> [u64; 2] {
         self.shared.state().passed
@@ -347,7 +347,7 @@ mod tests {
 
     const PATIENCE: Duration = Duration::from_secs(60);
 
-    /// A proxy, and both ends of a connection through it.
+    /// Returns a proxy, and both ends of a connection through it.
     fn through() -> (Proxy, TcpStream, TcpStream) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let proxy = Proxy::to(listener.local_addr().unwrap());

@@ -20,7 +20,7 @@ const SHOWN: usize = 60;
 
 /// A broker between the nodes.
 pub trait Broker {
-    /// Where the broker listens.
+    /// Returns the address at which the broker listens.
     fn address(&self) -> SocketAddr;
     /// Kills the broker's program.
     fn kill(&mut self);
@@ -58,7 +58,7 @@ pub struct Setup {
     pub seed: u64,
 }
 
-/// How many seconds a run has: `GANGER_SOAK_SECONDS`, or these.
+/// Returns the seconds of a run: `GANGER_SOAK_SECONDS`, or these.
 #[must_use]
 pub fn seconds(usual: u64) -> Duration {
     let said = env::var("GANGER_SOAK_SECONDS").ok();
@@ -66,7 +66,7 @@ pub fn seconds(usual: u64) -> Duration {
     Duration::from_secs(said.unwrap_or(usual))
 }
 
-/// The seed of a run: `GANGER_STRESS_SEED`, or any.
+/// Returns the seed of a run: `GANGER_STRESS_SEED`, or any.
 #[must_use]
 pub fn seed() -> u64 {
     let said = env::var("GANGER_STRESS_SEED").ok();
@@ -456,7 +456,7 @@ impl Controller {
         }
     }
 
-    /// `None`: the line is a fault.
+    /// Reads a line of a node's program. `None`: the line is a fault.
     fn read(&mut self, number: usize, starts: u64, said: &str) -> Option<()> {
         let mut words = said.split(' ');
         let what = words.next()?;

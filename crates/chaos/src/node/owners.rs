@@ -19,7 +19,7 @@ const LOCKS: [&str; 2] = ["till", "gate"];
 /// How long a node waits for an answer before it begins again.
 const WAIT: Duration = Duration::from_secs(10);
 
-/// The time of the machine, in nanoseconds.
+/// Returns the time of the machine, in nanoseconds.
 #[cfg(unix)]
 fn now() -> u64 {
     use rustix::time::{ClockId, clock_gettime};
@@ -61,7 +61,7 @@ impl Shared {
         }
     }
 
-    /// True: the node has had the lock.
+    /// Takes a lock and holds it for a while. True: the node has had the lock.
     fn hold_lock(&self, of: &str, random: &mut fastrand::Rng) -> bool {
         let Ok(names) = self.cluster.strong_names() else {
             return true;
@@ -78,7 +78,7 @@ impl Shared {
         true
     }
 
-    /// True: the node has had the name.
+    /// Registers a name and holds it for a while. True: the node has had the name.
     fn hold_name(&self, of: &str, random: &mut fastrand::Rng) -> bool {
         let Ok(names) = self.cluster.strong_names() else {
             return true;
