@@ -88,7 +88,7 @@ async fn page(client: Client, url: Url) -> Page {
     Page { url, found }
 }
 
-/// The links in `href="…"`.
+/// Returns the links in `href="…"`.
 fn links(base: &Url, text: &str) -> Vec<Url> {
     let quoted = text.split("href=\"").skip(1);
     let quoted = quoted.filter_map(|it| Some(it.split_once('"')?.0));

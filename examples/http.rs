@@ -94,7 +94,7 @@ fn respond(status: StatusCode, kind: &str, body: Full<Bytes>) -> Result<Response
     Ok(response.body(body.map_err(|never| match never {}).boxed())?)
 }
 
-/// An event each 100 ms, until the client has gone, or the server stops.
+/// Sends an event each 100 ms, until the client has gone, or the server stops.
 async fn tick(cx: Cx, mut events: Sender<Bytes, BoxError>) -> Result<(), BoxError> {
     for number in 0_u64.. {
         let event = format!("data: {number}\n\n");
@@ -106,7 +106,7 @@ async fn tick(cx: Cx, mut events: Sender<Bytes, BoxError>) -> Result<(), BoxErro
     Ok(())
 }
 
-/// A file below the folder, with its type.
+/// Reads a file below the folder, and returns its type, too.
 async fn file(folder: &Path, path: &str) -> Option<(&'static str, Vec<u8>)> {
     let path = Path::new(path.strip_prefix("/files/")?);
     if !path

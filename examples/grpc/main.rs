@@ -51,7 +51,7 @@ pub(crate) fn start(scheduler: &Scheduler, address: &'static str) -> Result<Sock
     Ok(listens.recv()?)
 }
 
-/// The routes for tonic, with the actor behind them.
+/// Returns the routes for tonic, with the actor behind them.
 pub(crate) fn routes(scheduler: &Scheduler) -> Result<Routes, BoxError> {
     let ledger = scheduler.spawn(Ledger(HashMap::new()))?;
     let front = Front(ledger.address().clone());

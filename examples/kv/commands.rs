@@ -47,7 +47,7 @@ const READS: &[&str] = &[
     "KEYS", "LINDEX", "LLEN", "LRANGE", "MGET", "PTTL", "STRLEN", "TTL", "TYPE",
 ];
 
-/// Whether the command may change the values of its keys.
+/// Returns whether the command may change the values of its keys.
 pub(crate) fn writes(name: &[u8]) -> bool {
     !READS
         .iter()

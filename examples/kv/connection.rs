@@ -271,12 +271,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         Ok(())
     }
 
-    /// Whether the client has subscribed, and answers can't be told from pushes, as in version 2.
+    /// Returns whether the client has subscribed, and answers can't be told from pushes, as in
+    /// version 2.
     fn is_for_pushes(&self) -> bool {
         !self.subscribed.is_empty() && self.version == Version::Two
     }
 
-    /// Why a command can't be carried out now, if it can't.
+    /// Returns why a command can't be carried out now, if this is so.
     fn not_here(&self, name: &[u8], route: Route) -> Option<String> {
         let name = || name.escape_ascii().to_string().to_ascii_lowercase();
         let Route::Here(own) = route else {
@@ -503,14 +504,14 @@ async fn read<S: AsyncRead + Unpin>(stream: &mut S, parser: &mut Parser) -> io::
     .await
 }
 
-/// Each shard answers as often as it was given something to do.
+/// Takes the next answer of a shard, which answers as often as there were jobs for it.
 fn next(answers: &mut [vec::IntoIter<Answer>], shard: usize) -> Answer {
     let lost = || Answer::Error("ERR the shard has lost an answer".into());
     answers[shard].next().unwrap_or_else(lost)
 }
 
-/// Whether the answer, or a text made by the command, may be long, or the command looks at all
-/// keys.
+/// Returns whether the answer, or a text made by the command, may be long, or the command looks at
+/// all keys.
 fn is_long(route: Route) -> bool {
     matches!(
         route,
@@ -520,8 +521,8 @@ fn is_long(route: Route) -> bool {
     )
 }
 
-/// A page in a browser may have it send requests to here, with lines of its user's among them. The
-/// server carries out none of them.
+/// Returns whether the line is of HTTP. A page in a browser may have the browser send requests to
+/// here, with lines of the page's among them. The server carries out none of them.
 fn is_of_web(name: &[u8]) -> bool {
     name.eq_ignore_ascii_case(b"post") || name.eq_ignore_ascii_case(b"host:")
 }

@@ -88,7 +88,7 @@ impl Parser {
         self.buffer.extend_from_slice(bytes);
     }
 
-    /// Whether it has a part of a request.
+    /// Returns whether the parser has a part of a request.
     pub(crate) fn is_inside(&self) -> bool {
         self.begun.is_some() || !self.buffer.is_empty()
     }

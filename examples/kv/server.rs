@@ -42,8 +42,8 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// The most messages that may wait for a process: a request of each connection for a shard, or
-    /// the messages of channels for a client that is slow to read.
+    /// Returns the most messages that may wait for a process: a request of each connection for a
+    /// shard, or the messages of channels for a client that is slow to read.
     pub(crate) fn mailbox_limit(&self) -> usize {
         self.clients.saturating_add(1_024)
     }
@@ -138,7 +138,7 @@ impl Server {
         self.commands.fetch_add(commands, Ordering::Relaxed);
     }
 
-    /// How many commands there have been.
+    /// Returns the number of commands so far.
     pub(crate) fn commands(&self) -> u64 {
         // Ordering: Relaxed: a count alone.
         self.commands.load(Ordering::Relaxed)
@@ -207,7 +207,7 @@ impl Server {
         Answer::count(taken.count())
     }
 
-    /// The text of `INFO`, with the counts of all shards.
+    /// Returns the text of `INFO`, with the counts of all shards.
     pub(crate) fn info(&self, counts: Vec<Answer>) -> Answer {
         let [mut keys, mut ends] = [0, 0];
         for counts in counts {

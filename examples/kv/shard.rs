@@ -111,7 +111,7 @@ impl Keys {
         Some((answers, !was_told && keys.store.has_changes()))
     }
 
-    /// For the shard's process, which fails after a command that has panicked.
+    /// Locks the keys for the shard's process, which fails after a command that has panicked.
     fn lock(&self) -> MutexGuard<'_, Guarded> {
         self.0.lock().expect("no command has failed")
     }

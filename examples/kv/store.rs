@@ -96,13 +96,14 @@ impl Store {
         self.now = self.now.max(now);
     }
 
-    /// Whether the ends of keys have changed since the last call of [`changes`](Self::changes).
+    /// Returns whether the ends of keys have changed since the last call of
+    /// [`changes`](Self::changes).
     pub(crate) fn has_changes(&self) -> bool {
         !self.changed.is_empty()
     }
 
-    /// The keys whose ends have changed since the last call, each with how long it lasts, if it
-    /// ends.
+    /// Takes the keys whose ends have changed since the last call, each with the time until its
+    /// end, if the key ends.
     pub(crate) fn changes(&mut self) -> Vec<(Bytes, Option<Duration>)> {
         let changed = mem::take(&mut self.changed).into_iter();
         let changes = changed.map(|key| {
@@ -113,7 +114,7 @@ impl Store {
         changes.collect()
     }
 
-    /// The numbers of all keys, and of keys with an end.
+    /// Returns the numbers of all keys, and of keys with an end.
     pub(crate) fn counts(&self) -> [usize; 2] {
         let ends = self.entries.values().filter(|it| it.until.is_some());
         [self.entries.len(), ends.count()]
@@ -146,7 +147,7 @@ impl Store {
         }
     }
 
-    /// The version of the value of the key; 0 without a value.
+    /// Returns the version of the value of the key; 0 without a value.
     pub(crate) fn version(&mut self, key: &Bytes) -> u64 {
         self.expire(key);
         self.entries.get(key).map_or(0, |it| it.version)
@@ -229,7 +230,7 @@ impl Store {
     }
 }
 
-/// A copy: a stored text must not keep the whole input in memory.
+/// Copies the bytes: a stored text must not keep the whole input in memory.
 fn owned(bytes: &Bytes) -> Bytes {
     Bytes::copy_from_slice(bytes)
 }
@@ -244,7 +245,7 @@ pub(crate) fn get(store: &mut Store, args: &[Bytes]) -> Answered {
     Ok(Answer::optional(store.text(&args[0])?.cloned()))
 }
 
-/// As `GET`, but a value of another kind counts as none.
+/// Carries out `MGET` for a key as `GET` does, but a value of another kind counts as none.
 pub(crate) fn mget(store: &mut Store, args: &[Bytes]) -> Answered {
     Ok(store
         .text(&args[0])
@@ -257,7 +258,7 @@ pub(crate) fn getdel(store: &mut Store, args: &[Bytes]) -> Answered {
     Ok(Answer::optional(text))
 }
 
-/// `SET key value [NX | XX] [GET] [EX seconds | PX milliseconds | KEEPTTL]`
+/// Carries out `SET key value [NX | XX] [GET] [EX seconds | PX milliseconds | KEEPTTL]`.
 pub(crate) fn set(store: &mut Store, args: &[Bytes]) -> Answered {
     let (key, value) = (&args[0], &args[1]);
     let (mut wants, mut until, mut keeps, mut answers_old) = (None, None, false, false);
@@ -378,7 +379,7 @@ pub(crate) fn kind(store: &mut Store, args: &[Bytes]) -> Answered {
     ))
 }
 
-/// The length of a time; `None` for a time that is over already.
+/// Returns the length of a time; `None` for a time that is over already.
 fn lasts(time: i64, millis: u64) -> Result<Option<Duration>, Refused> {
     let Ok(time) = u64::try_from(time) else {
         return Ok(None);
@@ -499,7 +500,7 @@ pub(crate) fn llen(store: &mut Store, args: &[Bytes]) -> Answered {
     ))
 }
 
-/// The places from `first` to `last`, both within; below zero they count from the end.
+/// Returns the places from `first` to `last`, both within; below zero they count from the end.
 fn range(first: i64, last: i64, length: usize) -> Range<usize> {
     let place = |it: i64| match usize::try_from(it) {
         Ok(place) => Some(place),

@@ -56,7 +56,7 @@ impl Transaction {
         Answer::Status("QUEUED")
     }
 
-    /// A request is wrong: none of the transaction is carried out.
+    /// Refuses a wrong request: none of the transaction is carried out.
     pub(crate) fn refuse(&mut self, error: String) -> Answer {
         if let Some(queue) = &mut self.queued {
             queue.is_refused = true;
@@ -65,7 +65,8 @@ impl Transaction {
         Answer::Error(error)
     }
 
-    /// `EXEC`: takes the queued requests, and the keys that must not have changed.
+    /// Ends the transaction for `EXEC`: takes the queued requests, and the keys that must not have
+    /// changed.
     ///
     /// # Errors
     /// The answer for the client.
@@ -89,7 +90,7 @@ impl Transaction {
         }
     }
 
-    /// Whether the client may watch these further keys.
+    /// Returns whether the client may watch these further keys.
     pub(crate) fn may_watch(&self, keys: &[Bytes]) -> bool {
         let bytes = |keys: &mut dyn Iterator<Item = &Bytes>| keys.map(|it| it.len() + 32).sum();
         let before: usize = bytes(&mut self.watched.iter().map(|it| &it.0));

@@ -46,7 +46,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// The tests share the counts, so they run one after the other.
+/// Waits until no other test runs: the tests share the counts.
 fn alone() -> MutexGuard<'static, ()> {
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     let alone = ONE_AT_A_TIME.lock();
@@ -68,7 +68,7 @@ impl Counted {
         Self { before }
     }
 
-    /// How much more has been in use at a time.
+    /// Returns how much more has been in use at a time.
     fn most(&self) -> usize {
         // Ordering: Relaxed: a count.
         PEAK.load(Ordering::Relaxed).saturating_sub(self.before)
@@ -96,9 +96,9 @@ const CONNECTION: usize = 8 * 1024;
 /// The memory of an argument on its way to a shard and back, without its bytes.
 const ARGUMENT: usize = 256;
 
-/// The memory of a client that does not read: its connection; the input of a read, in a buffer that
-/// doubles, and its arguments; and the encoded output, in a buffer that doubles, at most many bytes
-/// and a part of an answer.
+/// Returns the memory of a client that does not read: its connection; the input of a read, in a
+/// buffer that doubles, and its arguments; and the encoded output, in a buffer that doubles, at
+/// most many bytes and a part of an answer.
 fn of_a_client(arguments: usize, part: usize) -> usize {
     CONNECTION + 2 * READ + arguments * ARGUMENT + 2 * (MANY_BYTES + part)
 }
@@ -188,7 +188,7 @@ fn flood(server: &Running, control: &mut Client, requests: &str, answered: usize
 
 const LONG: usize = 20_000;
 
-/// A server with a long value by this key.
+/// Starts a server with a long value by this key.
 fn with_long_value(key: &str) -> (Running, Client) {
     let server = start(settings());
     let mut control = server.client();
@@ -217,7 +217,8 @@ fn clients_that_read_no_answers_take_what_is_carried_out_together() {
     server.stop();
 }
 
-/// Each answer is of another text, which is in memory until it is written.
+/// Floods with requests whose answers are each of another text, which is in memory until it is
+/// written.
 #[test]
 fn clients_that_read_no_answers_of_changed_texts_take_one_of_them() {
     let _alone = alone();
@@ -230,7 +231,7 @@ fn clients_that_read_no_answers_of_changed_texts_take_one_of_them() {
     server.stop();
 }
 
-/// As a burst of slow readers of the same value: it is in memory once.
+/// Sends a value to a burst of slow readers: the value is in memory once.
 #[test]
 fn clients_that_do_not_read_a_long_text_share_it() {
     let _alone = alone();
@@ -350,7 +351,7 @@ fn subscribers_that_do_not_read_take_what_may_be_under_way() {
     publish(&"x".repeat(10_000));
 }
 
-/// A short text takes more in the mailboxes of all than by itself.
+/// Publishes a short text, which takes more in the mailboxes of all than by itself.
 #[test]
 fn subscribers_that_do_not_read_short_texts_take_what_may_be_under_way() {
     let _alone = alone();

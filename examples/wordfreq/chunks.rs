@@ -35,7 +35,7 @@ pub(crate) struct Chunk {
 }
 
 impl Buffers {
-    /// At most `limit` buffers, made when they are needed.
+    /// Creates a pool of at most `limit` buffers, made when they are needed.
     pub(crate) fn new(limit: usize) -> Arc<Self> {
         let state = State {
             spare: Vec::new(),
@@ -95,7 +95,7 @@ impl Chunk {
         Ok(())
     }
 
-    /// Whether nothing of the file comes after this.
+    /// Returns whether nothing of the file comes after this chunk.
     pub(crate) fn is_last(&self) -> bool {
         self.length < self.buffer.len()
     }

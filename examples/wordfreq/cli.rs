@@ -42,7 +42,7 @@ pub(crate) struct Options {
 }
 
 impl Options {
-    /// How many workers the scheduler gets.
+    /// Returns the number of workers for the scheduler.
     pub(crate) fn workers(&self) -> usize {
         let cores = || thread::available_parallelism().map_or(1, NonZeroUsize::get);
         self.workers.map_or_else(cores, usize::from)

@@ -20,7 +20,7 @@ pub(crate) struct Console {
 }
 
 impl Console {
-    /// A console with a progress bar if standard error is a terminal.
+    /// Creates a console, with a progress bar if standard error is a terminal.
     pub(crate) fn new() -> Self {
         let files = Arc::new(AtomicU64::new(0));
         let target = match io::stderr().is_terminal() {
@@ -46,7 +46,7 @@ impl Console {
         Self { bar, files }
     }
 
-    /// Whether the progress bar is visible.
+    /// Returns whether the progress bar is visible.
     pub(crate) fn has_progress(&self) -> bool {
         !self.bar.is_hidden()
     }
@@ -65,7 +65,7 @@ impl Console {
         }
     }
 
-    /// A file has been dealt with.
+    /// Counts a file that has been dealt with.
     pub(crate) fn file_done(&self) {
         // Ordering: a number to show; it publishes nothing.
         self.files.fetch_add(1, Ordering::Relaxed);

@@ -50,7 +50,7 @@ impl Decoder {
         }
     }
 
-    /// The input has ended: an incomplete character will not be completed.
+    /// Ends the input: an incomplete character will not be completed.
     pub(crate) fn finish(&mut self, mut sink: impl FnMut(Piece<'_>)) {
         if std::mem::take(&mut self.length) > 0 {
             sink(Piece::Invalid);

@@ -99,7 +99,7 @@ fn print(outcome: &Outcome, options: &Options) -> io::Result<()> {
     out.flush()
 }
 
-/// The first Ctrl-C ends the run, the second ends the program.
+/// Handles Ctrl-C: the first ends the run, the second ends the program.
 fn handle_ctrl_c(gate: &Arc<Gate>) -> Result<(), ctrlc::Error> {
     let gate = Arc::clone(gate);
     ctrlc::set_handler(move || {

@@ -104,7 +104,7 @@ fn write_row(out: &mut impl Write, name: &str, columns: [String; 8]) -> io::Resu
     writeln!(out)
 }
 
-/// The peak memory of this program, in bytes, if the system tells.
+/// Returns the peak memory of this program, in bytes, if the system tells.
 fn peak_memory() -> Option<u64> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
     let line = status
@@ -114,7 +114,7 @@ fn peak_memory() -> Option<u64> {
     Some(kibibytes * 1024)
 }
 
-/// `1,234,567`
+/// Formats a number: `1,234,567`.
 fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() * 4 / 3);
@@ -127,13 +127,13 @@ fn grouped(number: u64) -> String {
     text
 }
 
-/// `1 file`, `2 files`
+/// Formats a number of things: `1 file`, `2 files`.
 fn plural(number: u64, noun: &str) -> String {
     let ending = if number == 1 { "" } else { "s" };
     format!("{} {noun}{ending}", grouped(number))
 }
 
-/// `17 bytes`, `1.2 kB`, `56.7 MB`, `8.9 GB`
+/// Formats a size: `17 bytes`, `1.2 kB`, `56.7 MB`, `8.9 GB`.
 fn size(bytes: u64) -> String {
     let number = bytes as f64;
     match bytes {
@@ -144,7 +144,7 @@ fn size(bytes: u64) -> String {
     }
 }
 
-/// `17 words`, `1.2 k words`, `8.9 M words`
+/// Formats a number of words: `17 words`, `1.2 k words`, `8.9 M words`.
 fn scaled(words: f64) -> String {
     match words {
         1e6.. => format!("{:.1} M words", words / 1e6),

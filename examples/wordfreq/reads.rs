@@ -81,7 +81,7 @@ impl ReaderPool {
         Ok(pool)
     }
 
-    /// The handler for [`READ`].
+    /// Returns the handler for [`READ`].
     pub(crate) fn handler(&self) -> ReadHandler {
         ReadHandler(Arc::clone(&self.0))
     }

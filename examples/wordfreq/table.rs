@@ -47,12 +47,12 @@ impl Word<'_> {
 }
 
 impl Table {
-    /// The number of words, repetitions included.
+    /// Returns the number of words, repetitions included.
     pub(crate) fn words(&self) -> u64 {
         self.words
     }
 
-    /// The number of different words.
+    /// Returns the number of different words.
     pub(crate) fn distinct(&self) -> usize {
         self.packed.len() + self.long.len()
     }
@@ -83,7 +83,7 @@ impl Table {
         merge(&mut self.long, other.long);
     }
 
-    /// The `limit` most frequent words; equally frequent words are in alphabetical order.
+    /// Returns the `limit` most frequent words; equally frequent words are in alphabetical order.
     pub(crate) fn top(&self, limit: usize) -> Vec<(String, u64)> {
         let mut ranked: Vec<_> = self
             .iter()
@@ -100,7 +100,8 @@ impl Table {
             .collect()
     }
 
-    /// The words and their counts with every word changed by `change`, which may make words equal.
+    /// Returns the words and their counts with every word changed by `change`, which may make words
+    /// equal.
     pub(crate) fn map_words(&self, change: impl Fn(&str) -> String) -> Self {
         let mut table = Self::default();
         for (word, count) in self.iter() {

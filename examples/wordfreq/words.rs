@@ -103,13 +103,13 @@ impl Splitter {
     }
 }
 
-/// A number with this byte at each place.
+/// Returns a number with this byte at each place.
 const fn each(byte: u8) -> u128 {
     u128::from_be_bytes([byte; PACKED_BYTES])
 }
 
-/// The ASCII word at the start of `bytes`, packed and lower-cased, and its length; `None` unless
-/// the word ends, with ASCII, within the first sixteen bytes. The first byte is a letter.
+/// Reads the ASCII word at the start of `bytes`, packed and lower-cased, and its length; `None`
+/// unless the word ends, with ASCII, within the first sixteen bytes. The first byte is a letter.
 #[inline]
 fn short_ascii_word(bytes: &[u8]) -> Option<(u128, usize)> {
     let text = u128::from_be_bytes(*bytes.first_chunk()?);
@@ -128,14 +128,14 @@ fn short_ascii_word(bytes: &[u8]) -> Option<(u128, usize)> {
     Some((lower_case(word), length))
 }
 
-/// Lower-cases a packed word of ASCII letters: sets the bit 0x20 wherever 0x40 is set. All letters
-/// have 0x40, and padding does not.
+/// Makes a packed word of ASCII letters lower-case: sets the bit 0x20 wherever 0x40 is set. All
+/// letters have 0x40, and padding does not.
 #[inline]
 fn lower_case(word: u128) -> u128 {
     word | (word & each(0x40)) >> 1
 }
 
-/// Where the next word starts, from `at` on.
+/// Finds the start of the next word, from `at` on.
 #[inline]
 fn next_word(text: &str, mut at: usize) -> Option<usize> {
     let bytes = text.as_bytes();
@@ -154,7 +154,7 @@ fn next_word(text: &str, mut at: usize) -> Option<usize> {
     }
 }
 
-/// The end of the word around `at`.
+/// Finds the end of the word around `at`.
 fn word_end(text: &str, mut at: usize) -> usize {
     let bytes = text.as_bytes();
     while let Some(&byte) = bytes.get(at) {
@@ -198,7 +198,7 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::HashMap;
 
-    /// The definition, word for word.
+    /// Counts words by the definition, word for word.
     fn plain(bytes: &[u8]) -> Vec<(String, u64)> {
         let mut counts = HashMap::new();
         let text = String::from_utf8_lossy(bytes);

@@ -11,7 +11,7 @@ use futures_util::io::{AsyncRead, AsyncWrite};
 use std::collections::BTreeMap;
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
-    /// A cursor has the shard, and the number of the shard's last key so far.
+    /// Scans from a cursor, which has the shard, and the number of the shard's last key so far.
     pub(super) fn scan(&mut self, mut request: Request) {
         let shards = self.jobs.len() as u64;
         let cursor = number(&request[0]).and_then(|it| u64::try_from(it).ok());

@@ -96,7 +96,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     }
 }
 
-/// The version of the protocol from now on.
+/// Chooses the version of the protocol from now on.
 fn hello(args: &[Bytes], before: Version) -> Result<(Version, Answer), Answer> {
     let version = match args.first().map(|it| &it[..]) {
         None => before,
@@ -120,7 +120,7 @@ fn hello(args: &[Bytes], before: Version) -> Result<(Version, Answer), Answer> {
     Ok((version, Answer::Map(list)))
 }
 
-/// The settings that clients ask for before they start: nothing is saved.
+/// Answers the settings that clients ask for before they start: nothing is saved.
 fn config(args: &[Bytes]) -> Answer {
     if !args[0].eq_ignore_ascii_case(b"get") {
         return Answer::Error("ERR only CONFIG GET is there".into());

@@ -21,7 +21,7 @@ pub(crate) fn flush(store: &mut Store, _: &[Bytes]) -> Answered {
 /// A pattern of `KEYS` has no more bytes: each byte of a key may be compared with each of them.
 const LONGEST_PATTERN: usize = 256;
 
-/// `KEYS pattern`: `*` stands for any bytes, and `?` for a single byte.
+/// Carries out `KEYS pattern`: `*` stands for any bytes, and `?` for a single byte.
 pub(crate) fn keys(store: &mut Store, args: &[Bytes]) -> Answered {
     if args[0].len() > LONGEST_PATTERN {
         return Err(Refused::TooLong);
@@ -36,7 +36,7 @@ pub(crate) fn keys(store: &mut Store, args: &[Bytes]) -> Answered {
     ))
 }
 
-/// The version of the value of a key, for `WATCH`.
+/// Answers the version of the value of a key, for `WATCH`.
 pub(crate) fn version(store: &mut Store, args: &[Bytes]) -> Answered {
     let version = store.version(&args[0]);
     Ok(Answer::Number(i64::try_from(version).unwrap_or(0)))
@@ -45,9 +45,9 @@ pub(crate) fn version(store: &mut Store, args: &[Bytes]) -> Answered {
 /// The most keys that a `SCAN` looks at.
 const MOST_SCANNED: usize = 1_000;
 
-/// `SCAN number [MATCH pattern] [COUNT count] [TYPE kind]`, for a single shard: the keys with the
-/// next higher numbers. Answers the number to go on from, or 0 at the end, and the keys. A key that
-/// exists all the while is found once.
+/// Carries out `SCAN number [MATCH pattern] [COUNT count] [TYPE kind]`, for a single shard: finds
+/// the keys with the next higher numbers. Answers the number to go on from, or 0 at the end, and
+/// the keys. A key that exists all the while is found once.
 pub(crate) fn scan(store: &mut Store, args: &[Bytes]) -> Answered {
     let after = number(&args[0]).and_then(|it| u64::try_from(it).ok());
     let after = after.ok_or(Refused::NoNumber)?;

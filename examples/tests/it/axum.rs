@@ -69,7 +69,7 @@ fn read_all(mut client: TcpStream) -> String {
     answer
 }
 
-/// A begun request is answered while the scheduler stops.
+/// Stops the scheduler during a request, which is answered.
 fn stops_gracefully(
     scheduler: Scheduler,
     address: SocketAddr,
@@ -110,7 +110,7 @@ fn a_router_of_axum_is_served() {
     stops_gracefully(scheduler, address, &begins, &opens);
 }
 
-/// axum polls the signal in a task of the runtime.
+/// Ends the server by a signal that axum polls in a task of the runtime.
 // pins: P10, I5
 #[test]
 fn the_server_of_axum_ends_gracefully_by_a_signal_of_its_task() {

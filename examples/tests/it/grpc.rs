@@ -47,7 +47,8 @@ fn routes_of_tonic_are_served() {
     stop(&scheduler, address);
 }
 
-/// tonic's server looks at the signal wherever it is polled, and its connections on the runtime.
+/// Ends the server by a signal: tonic's server looks at it wherever the server is polled, and its
+/// connections on the runtime.
 // pins: P10, I5
 #[test]
 fn the_server_of_tonic_ends_gracefully_by_a_signal_of_its_task() {

@@ -4,7 +4,7 @@ use std::fs;
 
 const PROGRAMS: [&str; 2] = ["baskets.rs", "grpc/main.rs"];
 
-/// Whether the program has the lines, in this order.
+/// Returns whether the program has the lines, in this order.
 fn has(program: &str, lines: &[&str]) -> bool {
     let mut rest = program;
     lines.iter().all(|line| match rest.split_once(line) {

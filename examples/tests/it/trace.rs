@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-/// The log of the program with this filter.
+/// Runs the program with this filter, and returns its log.
 fn log(wanted: &[&str]) -> String {
     let program = env!("CARGO_BIN_EXE_trace");
     let output = Command::new(program).args(wanted).output().unwrap();

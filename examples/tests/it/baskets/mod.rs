@@ -90,7 +90,7 @@ impl Client {
     }
 }
 
-/// With a limit that tests do not reach after the burst, and no eviction.
+/// Asks a service with a limit that tests do not reach after the burst, and no eviction.
 fn what_both_do(address: SocketAddr) {
     let mut client = Client::connect(address);
     let mut ask = |path: &str, body: &str| {
@@ -109,7 +109,7 @@ fn what_both_do(address: SocketAddr) {
     assert_eq!(ask("/health", ""), (200, "2 baskets\n".into()));
 }
 
-/// With a short time, after which a basket is given up.
+/// Asks a service with a short time, after which a basket is given up.
 fn what_is_idle_goes(address: SocketAddr) {
     let mut client = Client::connect(address);
     client.ask("/baskets/ann", "apple").unwrap();
@@ -133,7 +133,7 @@ fn users_have_baskets_and_a_limit() {
     }
 }
 
-/// The two services can be compared.
+/// Asks the same service on tokio the same, so the two can be compared.
 // pins: I11
 #[test]
 fn the_same_service_on_tokio_does_the_same() {

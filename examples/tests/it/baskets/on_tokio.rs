@@ -65,7 +65,7 @@ impl Baskets {
         self.all.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Under the lock, so that an eviction loses no message.
+    /// Sends under the lock, so that an eviction loses no message.
     fn send(&self, user: String, ask: Ask) {
         let mut all = self.all();
         let ask = match all.get(&user) {
@@ -159,7 +159,7 @@ pub(crate) async fn stop(server: Server) -> Result<(), BoxError> {
     Ok(timeout(STOP, server.ended).await???)
 }
 
-/// As a program. The runtime has a thread for each core.
+/// Runs the service as a program. The runtime has a thread for each core.
 #[allow(dead_code, reason = "to count its lines beside the other's")]
 pub(crate) fn main() -> Result<(), BoxError> {
     let listener = std::net::TcpListener::bind("127.0.0.1:8080")?;

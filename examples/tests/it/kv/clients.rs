@@ -67,7 +67,7 @@ impl Client {
         line.trim_end().to_owned()
     }
 
-    /// The next answer, in short.
+    /// Reads the next answer, in short.
     pub(crate) fn answer(&mut self) -> String {
         let line = self.line();
         let (kind, rest) = line.split_at_checked(1).expect("an answer");

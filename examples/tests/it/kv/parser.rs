@@ -66,7 +66,7 @@ proptest! {
     }
 }
 
-/// A package without the project has no inputs of the fuzzer.
+/// Cuts each input that the fuzzer has found. A package without the project has none.
 #[test]
 fn what_the_fuzzer_has_found_gives_the_same_however_it_is_cut() {
     let fuzz = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fuzz");
@@ -90,7 +90,8 @@ fn a_line_is_a_request_and_empty_ones_are_left_out() {
     assert_eq!(requests, [vec!["get", "key"], vec!["ping"]]);
 }
 
-/// So a silent client keeps none of the memory of its last request.
+/// Parses a whole request, after which the parser keeps no bytes: a silent client keeps none of the
+/// memory of its last request.
 #[test]
 fn a_parser_that_waits_keeps_no_bytes() {
     let mut parser = Parser::new(SMALL);

@@ -223,7 +223,7 @@ impl AsyncWrite for Takes {
     }
 }
 
-/// A short request for a long value, many times.
+/// Asks for a long value many times in a short request.
 #[test]
 fn an_answer_of_many_long_values_is_not_made_at_once() {
     const LONG: usize = 100_000;
@@ -248,14 +248,16 @@ fn an_answer_of_many_long_values_is_not_made_at_once() {
     assert_eq!(most, LONG, "the value where it is stored, and no copy");
 }
 
-/// The answers of requests carried out together are in memory at the same time.
+/// Sends requests for whole lists among others. The answers of requests carried out together are in
+/// memory at the same time.
 #[test]
 fn requests_for_whole_lists_are_carried_out_alone() {
     let says = "get a\r\nget b\r\nlrange c 0 -1\r\nkeys *\r\nget d\r\nhgetall e\r\nget f\r\n";
     assert_eq!(carried_out_by_the_shard(says, Vec::new()), [3, 1, 2, 1]);
 }
 
-/// Others wait for the keys while a connection has them.
+/// Sends commands that a connection does not carry out itself: others wait for the keys while a
+/// connection has them.
 #[test]
 fn a_connection_carries_out_no_more_than_some_short_commands_itself() {
     let many = format!("mget{}\r\n", " key".repeat(300));
@@ -264,7 +266,7 @@ fn a_connection_carries_out_no_more_than_some_short_commands_itself() {
     assert_eq!(by_the_shard, [1, 1, 300]);
 }
 
-/// The numbers of commands that the shard's process carries out together.
+/// Counts the commands that the shard's process carries out together.
 fn carried_out_by_the_shard(says: &str, keys: Vec<Keys>) -> Vec<usize> {
     let scheduler = Scheduler::start_default().unwrap();
     let (together, seen) = mpsc::channel();
@@ -291,7 +293,7 @@ fn carried_out_by_the_shard(says: &str, keys: Vec<Keys>) -> Vec<usize> {
     seen.try_iter().collect()
 }
 
-/// If the keys are free, and the client is fast, nothing else lets others run.
+/// Lets others run beside a fast client whose keys are free: no other wait gives them turns.
 #[test]
 fn others_have_turns_beside_a_fast_client() {
     let scheduler = Scheduler::builder()
@@ -334,7 +336,8 @@ fn others_have_turns_beside_a_fast_client() {
     other.unwrap().wait().into_result().unwrap();
 }
 
-/// A publication takes memory until it is taken: all publications share a limit.
+/// Publishes to a slow subscriber. A publication takes memory until the subscriber takes it, and
+/// all publications share a limit.
 #[test]
 fn what_subscribers_do_not_take_is_limited() {
     let server = start(Settings {

@@ -16,7 +16,7 @@ fn jobs(operation: Operation) -> Vec<Job> {
     }]
 }
 
-/// The answers of the shard's process, unless it fails.
+/// Asks the shard's process for its answers, unless the process fails.
 async fn asked(cx: &Cx, shard: &Address<Work>, jobs: Vec<Job>) -> Option<Vec<Answer>> {
     let call = shard.call(move |reply| {
         Work::Batch(Batch {
@@ -58,7 +58,7 @@ fn a_connection_carries_out_commands_unless_a_process_holds_the_shard() {
     looks.unwrap().wait().into_result().unwrap();
 }
 
-/// A command has failed, and may have left the keys in any state.
+/// Fails a command, which may have left the keys in any state: the shard begins anew.
 #[test]
 fn a_shard_begins_anew_after_a_command_has_panicked_in_a_connection() {
     let scheduler = Scheduler::start_default().unwrap();
@@ -87,7 +87,7 @@ fn a_shard_begins_anew_after_a_command_has_panicked_in_a_connection() {
     assert!(keys.try_carry_out(&jobs(whole::dbsize), now).is_some());
 }
 
-/// So its mailbox has room for questions.
+/// Tells the shard's process once of a burst of ends, so its mailbox has room for questions.
 #[test]
 fn the_process_of_a_shard_is_told_once_of_a_burst_of_ends() {
     let keys = Keys::new();
@@ -102,7 +102,8 @@ fn the_process_of_a_shard_is_told_once_of_a_burst_of_ends() {
     assert_eq!([1, 2, 3].map(tells), [true, false, false]);
 }
 
-/// The timers belong to the shard's process, whichever process has carried out the command.
+/// Stores keys with ends. The timers belong to the shard's process, whichever process has carried
+/// out the command.
 #[test]
 fn keys_end_that_a_connection_has_stored() {
     let server = started();

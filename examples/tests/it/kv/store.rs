@@ -30,7 +30,7 @@ fn run(store: &mut Store, line: &str) -> Answer {
     operation(store, &args).unwrap_or_else(|refused| Answer::Error(refused.to_string()))
 }
 
-/// The answer in short: `nil`, a number, a text, `(a b)` for a list.
+/// Returns the answer in short: `nil`, a number, a text, `(a b)` for a list.
 fn short(answer: &Answer) -> String {
     match answer {
         Answer::Status(text) => (*text).into(),
@@ -45,7 +45,7 @@ fn short(answer: &Answer) -> String {
     }
 }
 
-/// Each line is a command, and behind `=>` its answer.
+/// Checks a script: each line is a command, and behind `=>` its answer.
 fn check(script: &str) {
     let mut store = Store::new(START);
     for line in script.lines().map(str::trim).filter(|it| !it.is_empty()) {
@@ -254,7 +254,7 @@ proptest! {
     }
 }
 
-/// Each key is found once, however many come and go meanwhile.
+/// Finds each key once in a scan, however many come and go meanwhile.
 #[test]
 fn a_scan_finds_each_key_that_stays_once() {
     let mut store = Store::new(START);

@@ -118,7 +118,7 @@ fn transactions_of_several_shards_are_seen_as_a_whole() {
     server.stop();
 }
 
-/// The server goes on after a client that has gone in the middle of a transaction.
+/// Closes clients in the middle of a transaction: the server goes on.
 #[test]
 fn a_client_that_goes_leaves_no_transaction() {
     let server = started();
@@ -188,7 +188,7 @@ fn a_scan_goes_through_all_shards() {
     server.stop();
 }
 
-/// A client of version 3 tells pushes, maps and nothing from lists and texts.
+/// Chooses version 3, in which a client tells pushes, maps and nothing from lists and texts.
 #[test]
 fn a_client_chooses_its_version_of_the_protocol() {
     let server = started();
@@ -213,7 +213,7 @@ fn a_client_chooses_its_version_of_the_protocol() {
     server.stop();
 }
 
-/// As by a page in a browser.
+/// Sends lines as by a page in a browser: the server hangs up.
 #[test]
 fn lines_of_the_web_are_hung_up_on() {
     let server = started();
@@ -228,7 +228,7 @@ fn lines_of_the_web_are_hung_up_on() {
     server.stop();
 }
 
-/// A server with slow clients, each waiting for a long text of another version.
+/// Connects slow clients to a server, each waiting for a long text of another version.
 fn slow_clients(server: &Running, bytes: usize, count: usize) -> Vec<TcpStream> {
     let mut writer = server.client();
     let slow = (0..count).map(|number| {

@@ -30,7 +30,7 @@ impl Numbers {
     }
 }
 
-/// A tree with these files.
+/// Creates a tree with these files.
 fn tree(files: &[(&str, Vec<u8>)]) -> TempDir {
     let directory = tempfile::tempdir().unwrap();
     for (name, content) in files {

@@ -41,7 +41,7 @@ impl Counts {
         }
     }
 
-    /// The most frequent words first; equally frequent words are in alphabetical order.
+    /// Returns the most frequent words first; equally frequent words are in alphabetical order.
     pub(crate) fn ranked(&self) -> Vec<(String, u64)> {
         let mut ranked: Vec<_> = self.words.clone().into_iter().collect();
         ranked.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));

@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::process::{Command, Output};
 
-/// A command that runs the program.
+/// Returns a command that runs the program.
 pub(crate) fn wordfreq() -> Command {
     Command::new(env!("CARGO_BIN_EXE_wordfreq"))
 }
@@ -34,18 +34,18 @@ pub(crate) fn run<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> En
 }
 
 impl Ended {
-    /// The whole output as a JSON object.
+    /// Parses the whole output as a JSON object.
     pub(crate) fn json(&self) -> serde_json::Value {
         serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {self:?}"))
     }
 
-    /// A number of the JSON object.
+    /// Returns a number of the JSON object.
     pub(crate) fn number(&self, name: &str) -> u64 {
         let number = self.json()[name].as_u64();
         number.unwrap_or_else(|| panic!("{name} is no number: {self:?}"))
     }
 
-    /// The words of the JSON object, in their order.
+    /// Returns the words of the JSON object, in their order.
     pub(crate) fn top(&self) -> Vec<(String, u64)> {
         serde_json::from_value(self.json()["top"].clone()).unwrap()
     }

@@ -11,7 +11,7 @@ fn text(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
-/// A folder `real` with a file of two words, and an empty place next to it.
+/// Creates a folder `real` with a file of two words, and an empty place next to it.
 fn folder() -> (TempDir, std::path::PathBuf) {
     let directory = tempfile::tempdir().unwrap();
     let real = directory.path().join("real");
