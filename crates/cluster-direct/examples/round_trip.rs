@@ -36,7 +36,7 @@ fn main() -> Result<(), BoxError> {
     }
 }
 
-/// A node whose engine is a guest, or not.
+/// Starts a node whose engine is a guest, or not.
 fn node(
     name: &str,
     seed: Option<&str>,
@@ -200,7 +200,7 @@ impl Column {
         Ok(())
     }
 
-    /// The least and the middle of the medians, and the 99th percentile of all.
+    /// Returns the least and the middle of the medians, and the 99th percentile of all.
     fn figures(&self) -> [f64; 3] {
         let mut medians = self.medians.clone();
         medians.sort_by(f64::total_cmp);
@@ -218,8 +218,7 @@ fn micros(time: Duration) -> f64 {
     time.as_secs_f64() * 1e6
 }
 
-/// How often the threads of this program have waited for something. Zero where the system does not
-/// tell.
+/// Counts how often the threads of this program have waited. Zero where the system does not tell.
 fn waits() -> u64 {
     let threads = fs::read_dir("/proc/self/task").into_iter().flatten();
     let texts = threads.filter_map(|it| fs::read_to_string(it.ok()?.path().join("status")).ok());

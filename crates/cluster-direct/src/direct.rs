@@ -68,9 +68,9 @@ struct Running {
 }
 
 impl Direct {
-    /// An engine that listens at this address: an IP address, or a host's name, with a port. Port 0
-    /// is any free port. The host is this machine's own address, or `0.0.0.0` for all its
-    /// addresses; any but loopback needs [`keys`](Self::keys), or [`insecure`](Self::insecure).
+    /// Creates an engine that listens at this address: an IP address, or a host's name, with a
+    /// port. Port 0 is any free port. The host is this machine's own address, or `0.0.0.0` for all
+    /// its addresses; any but loopback needs [`keys`](Self::keys), or [`insecure`](Self::insecure).
     ///
     /// Nothing happens before [`Engine::start`].
     #[must_use]
@@ -93,9 +93,9 @@ impl Direct {
         }
     }
 
-    /// An engine for programs on the same machine, without keys, files or ports to choose: it
-    /// listens at 127.0.0.1:7447 if that is free, and else at any free port, and finds the others
-    /// there.
+    /// Creates an engine for programs on the same machine, without keys, files or ports to choose:
+    /// the engine listens at 127.0.0.1:7447 if that is free, and else at any free port, and finds
+    /// the other nodes there.
     ///
     /// When the node at that port has gone, the others stay connected. The next node that starts
     /// takes the port, and they find it.
@@ -126,8 +126,8 @@ impl Direct {
         self.with(|it| it.discovery.push(Arc::new(discovery)))
     }
 
-    /// TLS with the files `ca.pem`, `node.pem` and `node.key` of this folder.
-    /// `cargo xtask cluster-keys` writes them. The certificate is for the name of the node.
+    /// Sets TLS with the files `ca.pem`, `node.pem` and `node.key` of this folder. `cargo xtask
+    /// cluster-keys` writes them. The certificate is for the name of the node.
     ///
     /// [`Engine::start`] reads the files once.
     #[must_use]
@@ -136,7 +136,7 @@ impl Direct {
         self.with(|it| it.keys = Some(folder))
     }
 
-    /// The secret of the cluster, which never travels. Without keys it tells a node from a
+    /// Sets the secret of the cluster, which never travels. Without keys it tells a node from a
     /// stranger; with keys it may be left out.
     ///
     /// By default, without keys, the engine reads it from `.ganger.cookie` in the home folder, and
@@ -147,8 +147,8 @@ impl Direct {
         self.with(|it| it.secret = Secret::Text(secret))
     }
 
-    /// As [`cookie`](Self::cookie), from a file, which only its owner may read. The engine makes
-    /// the file if it does not exist.
+    /// Sets the secret as [`cookie`](Self::cookie) does, but from a file, which only its owner may
+    /// read. The engine makes the file if it does not exist.
     #[must_use]
     pub fn cookie_file(self, path: impl AsRef<Path>) -> Self {
         let path = path.as_ref().to_owned();
@@ -163,47 +163,47 @@ impl Direct {
         self.with(|it| it.is_insecure = true)
     }
 
-    /// The name of the cluster. Nodes of other clusters are refused. `ganger` by default.
+    /// Sets the name of the cluster. Nodes of other clusters are refused. `ganger` by default.
     #[must_use]
     pub fn cluster(self, name: impl Into<Box<str>>) -> Self {
         let name = name.into();
         self.with(|it| it.cluster = name)
     }
 
-    /// Where other nodes reach this node, as an IP address with a port, if that is another address
-    /// than this node listens at.
+    /// Sets the address at which other nodes reach this node, an IP address with a port, if this
+    /// node listens at another address.
     #[must_use]
     pub fn advertise(self, address: SocketAddr) -> Self {
         self.with(|it| it.advertise = Some(address.to_string()))
     }
 
-    /// The room for frames to a peer, in bytes, in each of the two lanes: 512 KiB by default. At
-    /// least one frame fits always.
+    /// Sets the room for frames to a peer, in bytes, in each of the two lanes: 512 KiB by default.
+    /// At least one frame fits always.
     #[must_use]
     pub fn outbox(self, bytes: usize) -> Self {
         self.with(|it| it.limits.outbox = bytes)
     }
 
-    /// The most accepted connections whose node has not proven itself: 64 by default. More close
-    /// the oldest.
+    /// Sets the most accepted connections whose node has not proven itself: 64 by default. More
+    /// close the oldest.
     #[must_use]
     pub fn half_open_limit(self, connections: usize) -> Self {
         self.with(|it| it.limits.half_open = connections.max(1))
     }
 
-    /// The most peers: 256 by default.
+    /// Sets the most peers: 256 by default.
     #[must_use]
     pub fn peer_limit(self, peers: usize) -> Self {
         self.with(|it| it.limits.peers = peers)
     }
 
-    /// The time for a handshake, 5 s by default, and for the connection before it.
+    /// Sets the time for a handshake, 5 s by default, and for the connection before it.
     #[must_use]
     pub fn handshake_limit(self, time: Duration) -> Self {
         self.with(|it| it.limits.handshake = time)
     }
 
-    /// The time between two questions to the discovery: 10 s by default.
+    /// Sets the time between two questions to the discovery: 10 s by default.
     #[must_use]
     pub fn seek_every(self, time: Duration) -> Self {
         self.with(|it| it.limits.seek = time)
@@ -214,13 +214,13 @@ impl Direct {
         running.as_ref().map(look)
     }
 
-    /// The address of the listener, while the engine runs.
+    /// Returns the address of the listener, while the engine runs.
     #[must_use]
     pub fn local_addr(&self) -> Option<SocketAddr> {
         self.look(|it| it.address)
     }
 
-    /// The connected nodes.
+    /// Returns the connected nodes.
     #[must_use]
     pub fn connected(&self) -> Vec<NodeId> {
         let connected = self.look(|it| it.node.connected());
@@ -228,14 +228,14 @@ impl Direct {
         names.map(|(peer, _)| peer.name.clone()).collect()
     }
 
-    /// The last refusals, at most 32, the oldest first: of peers by this node, and of this node by
-    /// peers. The log has them, too, each kind once in 10 s.
+    /// Returns the last refusals, at most 32, the oldest first: of peers by this node, and of this
+    /// node by peers. The log has them, too, each kind once in 10 s.
     #[must_use]
     pub fn refusals(&self) -> Vec<Refused> {
         self.look(|it| it.node.reports.last()).unwrap_or_default()
     }
 
-    /// How many accepted connections have no proof yet.
+    /// Returns the number of accepted connections that have no proof yet.
     #[must_use]
     pub fn half_open(&self) -> usize {
         self.look(|it| it.node.half_open()).unwrap_or_default()
@@ -379,7 +379,7 @@ enum Network {
 }
 
 impl Network {
-    /// The network that drives this scheduler, if one does.
+    /// Returns the network that drives this scheduler, if any.
     fn of(scheduler: &Handle) -> Option<Self> {
         let system = scheduler.driver::<Net>().cloned().map(Self::System);
         system.or_else(|| SimNet::of(scheduler).map(Self::Simulated))
@@ -394,7 +394,7 @@ impl Network {
     }
 }
 
-/// A scheduler for the engine alone.
+/// Starts a scheduler for the engine alone.
 fn alone(net: Net) -> Result<Scheduler, DirectError> {
     let scheduler = Scheduler::builder()
         .workers(1)

@@ -58,7 +58,7 @@ impl Reason {
         (10, Self::Tls),
     ];
 
-    /// The number for the peer. TLS has alerts of its own.
+    /// Returns the number for the peer. TLS has alerts of its own.
     pub(crate) fn code(self) -> Option<u8> {
         let codes = Self::CODES.iter();
         codes
@@ -74,7 +74,7 @@ impl Reason {
         found.unwrap_or(Self::Malformed)
     }
 
-    /// The sentence about a peer that this node refuses.
+    /// Returns the sentence about a peer that this node refuses.
     fn of_peer(self) -> &'static str {
         match self {
             Self::Cookie => "its cookie differs from the cookie of this node",
@@ -97,7 +97,7 @@ impl Reason {
         }
     }
 
-    /// The sentence about a peer that refuses this node.
+    /// Returns the sentence about a peer that refuses this node.
     fn of_this(self) -> &'static str {
         match self {
             Self::Cookie => "this node's cookie differs from the cookie of the peer",
@@ -150,7 +150,7 @@ pub struct Refused {
 }
 
 impl Refused {
-    /// A refusal, by the peer or by this node.
+    /// Creates a refusal, by the peer or by this node.
     #[must_use]
     pub fn new(address: SocketAddr, name: Option<NodeId>, reason: Reason, by_peer: bool) -> Self {
         Self {

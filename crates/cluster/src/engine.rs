@@ -22,8 +22,9 @@ pub trait Engine: Send + Sync {
     /// The engine can't start: it runs already, for instance, or its address is in use.
     fn start(&self, me: &NodeId, sink: Arc<dyn EngineSink>) -> Result<(), EngineError>;
 
-    /// As [`start`](Self::start), for a node of this scheduler: the engine may run its processes
-    /// there, which a stop of the scheduler must leave alone. By default, [`start`](Self::start).
+    /// Starts the engine as [`start`](Self::start) does, for a node of this scheduler. The engine
+    /// may run its processes there, and a stop of the scheduler must leave these alone. By default,
+    /// [`start`](Self::start).
     ///
     /// # Errors
     /// As [`start`](Self::start).
@@ -37,8 +38,8 @@ pub trait Engine: Send + Sync {
         self.start(me, sink)
     }
 
-    /// How many processes the engine has in the node's scheduler. A stop does not wait for them
-    /// before the node leaves. None by default.
+    /// Returns the number of the engine's processes in the node's scheduler. A stop does not wait
+    /// for them before the node leaves. None by default.
     fn processes(&self) -> usize {
         0
     }
@@ -47,13 +48,14 @@ pub trait Engine: Send + Sync {
     /// frame is not taken, and the engine calls [`EngineSink::writable`] later.
     fn send(&self, to: &NodeId, lane: Lane, frame: Bytes) -> bool;
 
-    /// The largest frame that the engine carries, at most [`MAX_FRAME`].
+    /// Returns the largest frame that the engine carries, at most [`MAX_FRAME`].
     fn max_frame(&self) -> usize {
         MAX_FRAME
     }
 
-    /// The consistent store that the engine has beside its frames, once it has started. None by
-    /// default. A node takes it unless [`Builder::store`](crate::Builder::store) sets another.
+    /// Returns the consistent store that the engine has beside its frames, once the engine has
+    /// started. None by default. A node takes it unless [`Builder::store`](crate::Builder::store)
+    /// sets another.
     fn store(&self) -> Option<Arc<dyn Store>> {
         None
     }
@@ -101,18 +103,18 @@ impl<E: Engine + ?Sized> Engine for Arc<E> {
 
 /// The calls of an engine to its node. All return at once.
 pub trait EngineSink: Send + Sync {
-    /// A frame has come.
+    /// Takes a frame that has come.
     fn frame(&self, from: &NodeId, frame: Bytes);
 
-    /// A node may be reached by now: a hint for [`Session::appeared`](crate::Session::appeared).
-    /// Ignored by default.
+    /// Tells that a node may be reached by now: a hint for
+    /// [`Session::appeared`](crate::Session::appeared). Ignored by default.
     fn appeared(&self, _node: &NodeId) {}
 
-    /// A node may be gone: a hint for [`Session::vanished`](crate::Session::vanished). Ignored by
-    /// default.
+    /// Tells that a node may be gone: a hint for [`Session::vanished`](crate::Session::vanished).
+    /// Ignored by default.
     fn vanished(&self, _node: &NodeId) {}
 
-    /// The engine takes frames for a node again, after it has refused some: a call for
+    /// Tells that the engine takes frames for a node again, after it has refused some: a call for
     /// [`Session::writable`](crate::Session::writable). Ignored by default.
     fn writable(&self, _to: &NodeId) {}
 }

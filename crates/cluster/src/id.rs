@@ -40,7 +40,7 @@ impl NodeId {
         }
     }
 
-    /// The name.
+    /// Returns the name.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -73,27 +73,28 @@ impl fmt::Debug for NodeId {
 pub struct Incarnation(u64);
 
 impl Incarnation {
-    /// The incarnation of a start at this time, with a random number for starts in the same
+    /// Creates the incarnation of a start at this time, with a random number for starts in the same
     /// millisecond.
     #[must_use]
     pub const fn new(unix_millis: u64, random: u16) -> Self {
         Self(unix_millis << 16 | random as u64)
     }
 
-    /// The incarnation with this number.
+    /// Returns the incarnation with this number.
     #[must_use]
     pub const fn from_bits(bits: u64) -> Self {
         Self(bits)
     }
 
-    /// The number of the incarnation.
+    /// Returns the number of the incarnation.
     #[must_use]
     pub const fn to_bits(self) -> u64 {
         self.0
     }
 
-    /// This incarnation if it is greater than `other`, else the next after `other`. A node takes
-    /// it when a peer knows a greater incarnation of its name, as after a clock was set back.
+    /// Returns this incarnation if it is greater than `other`, else the next after `other`. A node
+    /// takes the result when a peer knows a greater incarnation of its name, as after a clock was
+    /// set back.
     #[must_use]
     pub fn above(self, other: Self) -> Self {
         self.max(Self(other.0.saturating_add(1)))
@@ -134,14 +135,14 @@ pub struct Halves {
 }
 
 impl Halves {
-    /// A node has a single source in each of its incarnations.
+    /// Creates the source of halves, of which a node has a single in each of its incarnations.
     #[must_use]
     pub fn new(incarnation: Incarnation) -> Arc<Self> {
         let (incarnation, used) = (AtomicU64::new(incarnation.to_bits()), AtomicU64::new(0));
         Arc::new(Self { incarnation, used })
     }
 
-    /// The incarnation of the halves to come.
+    /// Returns the incarnation of the halves to come.
     #[must_use]
     pub fn incarnation(&self) -> Incarnation {
         // Ordering: only the number counts; frames carry it to the peer.
@@ -161,7 +162,7 @@ impl Halves {
         is_near
     }
 
-    /// A half without a use so far.
+    /// Returns a half without a use so far.
     ///
     /// # Panics
     ///
@@ -190,7 +191,7 @@ impl Lane {
     /// Both, the first to be served first.
     pub const ALL: [Self; 2] = [Self::Control, Self::Data];
 
-    /// The place of the lane in an array for both.
+    /// Returns the place of the lane in an array for both.
     #[must_use]
     pub const fn index(self) -> usize {
         self as usize

@@ -22,8 +22,8 @@ pub(crate) struct Called<O> {
 pub(crate) trait Object: Clone + Eq + Hash {
     type Op;
 
-    /// The states after the call, if its result can be that. Without a known result each result
-    /// can be.
+    /// Returns the state after the call, if the call can have its result. Without a known result
+    /// each result can be.
     fn after(&self, op: &Self::Op, is_known: bool) -> Option<Self>;
 }
 

@@ -62,9 +62,9 @@ impl Link {
         }
     }
 
-    /// Whether this connection takes the place of `present` without a question. Of two connections
-    /// of the same two programs, both sides keep the same: the connection of the lower name, or
-    /// else that of the greater rank. "The newer" would not do: the two sides may see two
+    /// Returns whether this connection takes the place of `present` without a question. Of two
+    /// connections of the same two programs, both sides keep the same: the connection of the lower
+    /// name, or else that of the greater rank. "The newer" would not do: the two sides may see two
     /// connections in different orders, and each would close the one that the other keeps. Any
     /// other waits for an answer of the present.
     pub(crate) fn is_better_than(&self, present: &Self) -> bool {
@@ -79,7 +79,7 @@ impl Link {
         self.is_heard.store(true, Ordering::Relaxed);
     }
 
-    /// Whether nothing has come for some looks, this one included.
+    /// Returns whether nothing has come for some looks, this look included.
     pub(crate) fn is_silent(&self) -> bool {
         // Ordering: Relaxed: a hint of the reader, which stores it in `hear`.
         if self.is_heard.swap(false, Ordering::Relaxed) {
@@ -91,7 +91,7 @@ impl Link {
         self.silent.fetch_add(1, Ordering::Relaxed) + 1 >= MOST_SILENT
     }
 
-    /// Set by the next sign of life, or by the end.
+    /// Returns a signal that the next sign of life sets, or the end.
     pub(crate) fn next_sign(&self) -> Arc<Signal> {
         let signal = Arc::new(Signal::default());
         lock(&self.asked).push(Arc::clone(&signal));
@@ -101,13 +101,13 @@ impl Link {
         signal
     }
 
-    /// The peer lives.
+    /// Notes a sign of life of the peer.
     pub(crate) fn sign(&self) {
         let asked = std::mem::take(&mut *lock(&self.asked));
         asked.iter().for_each(|signal| signal.set());
     }
 
-    /// The reader has left.
+    /// Notes that the reader has left.
     pub(crate) fn end(&self) {
         // Ordering: pairs with the load in `is_over`.
         self.is_over.store(true, Ordering::Release);

@@ -93,7 +93,7 @@ impl Peer {
         Self { name, outbox }
     }
 
-    /// The present connection.
+    /// Returns the present connection.
     pub(crate) fn link(&self) -> Option<Arc<Link>> {
         lock(&self.outbox).link.clone()
     }
@@ -145,7 +145,7 @@ impl Peer {
         true
     }
 
-    /// The outbox, if this connection is the present.
+    /// Returns the outbox, if this connection is the present.
     fn outbox_of(&self, link: &Arc<Link>) -> Option<MutexGuard<'_, Outbox>> {
         let outbox = lock(&self.outbox);
         let is_present = outbox.link.as_ref().is_some_and(|it| Arc::ptr_eq(it, link));
@@ -176,7 +176,7 @@ impl Peer {
         }
     }
 
-    /// TLS has something to say.
+    /// Wakes the writer, because TLS has something to say.
     pub(crate) fn poke(&self, link: &Arc<Link>) {
         if let Some(outbox) = self.outbox_of(link)
             && outbox.turn == Turn::Free
@@ -185,7 +185,8 @@ impl Peer {
         }
     }
 
-    /// No more frames are taken. The connection ends when the present frames are written.
+    /// Closes the outbox, which takes no more frames. The connection ends when the present frames
+    /// are written.
     pub(crate) fn close(&self) -> Option<Arc<Link>> {
         let mut outbox = lock(&self.outbox);
         outbox.is_closing = true;
@@ -224,7 +225,7 @@ impl Peer {
         }
     }
 
-    /// The writer of a connection: writes whenever it is handed the turn, until the connection is
+    /// Writes the frames of a connection whenever the turn is handed over, until the connection is
     /// not the present any more, or all is written and the node leaves.
     pub(crate) async fn write(&self, link: &Arc<Link>, sink: &dyn EngineSink) {
         while self.turn(link).await {
@@ -273,7 +274,8 @@ impl Peer {
         .await
     }
 
-    /// The frames to be written next, or sealed bytes. And whether a refused sender may try again.
+    /// Returns the frames to write next, or sealed bytes, and whether a refused sender may try
+    /// again.
     fn next(&self, link: &Arc<Link>) -> Option<(Vec<u8>, Vec<u8>, bool)> {
         let mut outbox = self.outbox_of(link)?;
         let rest = std::mem::take(&mut outbox.rest);

@@ -89,7 +89,7 @@ impl Pipe {
         Ok(self.write_sealed(&sealed).await?)
     }
 
-    /// The last bytes of this side, for TLS.
+    /// Returns the last bytes of this side, for TLS.
     pub(crate) fn farewell(&self) -> Result<Vec<u8>, PipeError> {
         self.with_tls(|tls| tls.send_close_notify());
         self.seal(Vec::new())

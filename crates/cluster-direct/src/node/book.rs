@@ -135,8 +135,8 @@ impl Book {
         self.entries.insert(address, entry);
     }
 
-    /// A node has come, which says that it is here, by a connection with that address. Another node
-    /// may be at other seeds where it was before.
+    /// Notes that a node has come, which says that it is `here`, by a connection with the address
+    /// `seen`. Another node may be at other seeds where it was before.
     pub(crate) fn came(&mut self, name: &NodeId, here: Option<SocketAddr>, seen: SocketAddr) {
         for (address, entry) in &mut self.entries {
             let is_before = Some(*address) != here && *address != seen;
@@ -162,7 +162,7 @@ impl Book {
         worst.is_some_and(|it| self.entries.remove(&it).is_some())
     }
 
-    /// The addresses to be dialled now, which have waited longest first. Each is under way then,
+    /// Returns the addresses to dial now, which have waited longest first. Each is under way then,
     /// until [`Book::dialled`]. A few are at a time.
     pub(crate) fn due(
         &mut self,
@@ -190,7 +190,7 @@ impl Book {
         due
     }
 
-    /// When [`Book::due`] has something next, unless a dial ends before.
+    /// Returns when [`Book::due`] has something next, unless a dial ends before.
     pub(crate) fn next(&self, is_peer: impl Fn(&NodeId) -> bool) -> Option<Instant> {
         let free = self.free();
         let wanted = self.entries.values().filter(|it| it.is_wanted(&is_peer));
@@ -198,7 +198,7 @@ impl Book {
         wanted.map(|it| it.due).min()
     }
 
-    /// How many further dials may be under way, by pool.
+    /// Returns how many further dials may be under way, by pool.
     fn free(&self) -> [usize; 2] {
         let mut free = [MOST_DIALS; 2];
         for entry in self.entries.values().filter(|it| it.is_dialled) {
@@ -208,7 +208,7 @@ impl Book {
         free
     }
 
-    /// A dial has ended: with the name of the node there, unless it has failed.
+    /// Notes the end of a dial: with the name of the node there, unless the dial has failed.
     pub(crate) fn dialled(&mut self, address: SocketAddr, name: Option<&NodeId>, now: Instant) {
         let Some(entry) = self.entries.get_mut(&address) else {
             return;
@@ -229,7 +229,7 @@ impl Book {
         }
     }
 
-    /// This node itself is there, it seems.
+    /// Removes the address, as this node itself seems to be there.
     pub(crate) fn is_own(&mut self, address: SocketAddr, now: Instant) {
         self.entries.remove(&address);
         if self.own.len() < MOST {
@@ -237,9 +237,9 @@ impl Book {
         }
     }
 
-    /// A peer is gone, after its connection has lived for this time: it is dialled again, at once
-    /// with a little chance in the time. A connection that has lived for a moment was a failure, so
-    /// that the next dials come less and less often.
+    /// Notes that a peer is gone, after its connection has lived for this time: the peer is dialled
+    /// again, at once with a little chance in the time. A connection that has lived for a moment
+    /// was a failure, so that the next dials come less and less often.
     pub(crate) fn lost(&mut self, name: &NodeId, lived: Duration, now: Instant) {
         let courtesy = if *name < self.me {
             COURTESY
@@ -260,7 +260,7 @@ impl Book {
         }
     }
 
-    /// The number of addresses.
+    /// Returns the number of addresses.
     #[cfg(test)]
     fn len(&self) -> usize {
         self.entries.len()
@@ -268,9 +268,9 @@ impl Book {
 }
 
 impl Entry {
-    /// A peer says that a node of this name is here. A peer may lie, or several may have been told
-    /// the same address, as behind a translation of addresses: none of them hides the node that is
-    /// there.
+    /// Notes that a peer says a node of this name is here. A peer may lie, or several may have been
+    /// told the same address, as behind a translation of addresses: none of them hides the node
+    /// that is there.
     fn claim(&mut self, name: Option<&NodeId>, origin: Origin) {
         let is_said = name.is_some_and(|name| self.name.as_ref() != Some(name));
         let is_certain = self.is_met && origin == Origin::Hearsay;
@@ -283,7 +283,7 @@ impl Entry {
         self.origin = self.origin.max(origin);
     }
 
-    /// The time to the next dial, after so many failures.
+    /// Returns the time to the next dial, by the number of failures.
     fn pause(&self, random: &mut Rng) -> Duration {
         let pause = PAUSES[0]
             .saturating_mul(1 << self.failures.min(10))
@@ -292,7 +292,7 @@ impl Entry {
         half + half.mul_f64(random.f64())
     }
 
-    /// Which dials it counts among.
+    /// Returns the pool in which a dial counts.
     fn pool(&self) -> usize {
         usize::from(self.origin == Origin::Hearsay)
     }
@@ -320,7 +320,7 @@ mod tests {
         false
     }
 
-    /// All dials that are due fail.
+    /// Fails all dials that are due.
     fn fail_all(book: &mut Book, now: Instant) {
         loop {
             let due = book.due(now, nothing);

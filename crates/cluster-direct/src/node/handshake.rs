@@ -141,7 +141,7 @@ impl<'a> Handshake<'a> {
         }
     }
 
-    /// The seals of this connection.
+    /// Returns the seals of this connection.
     fn seals(&self, dialer: &[u8], acceptor: &[u8]) -> Seals {
         let of = |role| {
             if self.pipe.has_tls() {
@@ -160,7 +160,7 @@ impl<'a> Handshake<'a> {
         }
     }
 
-    /// The peer is known.
+    /// Hands the connection on with its peer, who is known now.
     pub(super) fn into_met(self, shown: Shown) -> Met {
         let Shown {
             greeting,
@@ -232,7 +232,7 @@ impl<'a> Handshake<'a> {
         }
     }
 
-    /// The next packet, with its bytes.
+    /// Reads the next packet, and returns it with its bytes.
     async fn packet(&mut self) -> Result<(Vec<u8>, Packet), Failed> {
         loop {
             if let Some(packet) = self.take_packet()? {

@@ -166,7 +166,7 @@ pub(crate) async fn seek(cx: Cx, node: Arc<Node>, discovery: Vec<Arc<dyn Discove
     }
 }
 
-/// The addresses of a seed.
+/// Finds the addresses of a seed.
 async fn addresses(cx: &Cx, text: &str) -> Option<Vec<SocketAddr>> {
     if let Ok(address) = text.parse() {
         return Some(vec![address]);
@@ -187,7 +187,7 @@ async fn addresses(cx: &Cx, text: &str) -> Option<Vec<SocketAddr>> {
 }
 
 impl Node {
-    /// Whether the certificate of a peer has expired.
+    /// Returns whether the certificate of a peer has expired.
     fn is_expired(&self, link: &Link) -> bool {
         let tls = self.plan.tls.as_ref();
         let has_expired = |tls: &Tls| link.pipe.with_tls(|it| tls.has_expired(it));

@@ -208,7 +208,7 @@ async fn refuse(role: Role, link: &Link, incoming: &mut Incoming, reason: Reason
     }
 }
 
-/// Where other nodes reach a node that says this of itself.
+/// Returns the address at which other nodes reach a node that says this of itself.
 fn place(said: &str, seen: IpAddr) -> Box<str> {
     match said.strip_prefix(':').map(str::parse) {
         Some(Ok(port)) => SocketAddr::new(seen, port).to_string().into(),

@@ -73,19 +73,19 @@ impl Reports {
         }
     }
 
-    /// Whether a line of this kind is to be logged now, and how many were left out.
+    /// Returns how many lines of this kind were left out, if the next may be logged now.
     pub(crate) fn may_say(&self, what: Said, now: Instant) -> Option<u64> {
         lock(&self.0).is_due(what, now)
     }
 
-    /// The last refusals, the oldest first.
+    /// Returns the last refusals, the oldest first.
     pub(crate) fn last(&self) -> Vec<Refused> {
         lock(&self.0).last.iter().cloned().collect()
     }
 }
 
 impl Inner {
-    /// Whether a line is to be logged, and how many of its kind were not.
+    /// Returns how many lines of this kind were left out, if the next may be logged now.
     fn is_due(&mut self, what: Said, now: Instant) -> Option<u64> {
         let mut logged = self.logged.iter_mut();
         let Some(logged) = logged.find(|it| it.what == what) else {

@@ -219,7 +219,7 @@ impl Node {
         Counted(Arc::clone(self))
     }
 
-    /// How many processes the node has in the program's own scheduler.
+    /// Returns the number of the node's processes in the program's own scheduler.
     pub(crate) fn guests(&self) -> usize {
         if self.is_guest {
             *lock(&self.processes)
@@ -228,7 +228,7 @@ impl Node {
         }
     }
 
-    /// Whether this thread is in a process of the scheduler that runs the node.
+    /// Returns whether this thread is in a process of the scheduler that runs the node.
     pub(crate) fn is_within(&self) -> bool {
         here::process().is_some_and(|(_, scheduler)| scheduler == self.scheduler)
     }
@@ -242,20 +242,20 @@ impl Node {
         lock(&self.peers).get(name).cloned()
     }
 
-    /// Whether a node is connected.
+    /// Returns whether a node is connected.
     pub(crate) fn is_connected(&self, name: &NodeId) -> bool {
         self.peer(name).is_some_and(|peer| peer.link().is_some())
     }
 
-    /// The connected peers.
+    /// Returns the connected peers.
     pub(crate) fn connected(&self) -> Vec<(Arc<Peer>, Arc<Link>)> {
         let peers: Vec<_> = lock(&self.peers).values().cloned().collect();
         let linked = |peer: Arc<Peer>| peer.link().map(|link| (peer, link));
         peers.into_iter().filter_map(linked).collect()
     }
 
-    /// The connected peers and where they are, for another peer. A list takes some of many: the
-    /// turn decides which.
+    /// Lists for a peer the other connected peers and their addresses. A list takes some of many:
+    /// the turn decides which.
     pub(crate) fn nodes_for(&self, peer: &NodeId, turn: usize) -> Vec<NodeAt> {
         let connected = self.connected();
         let others = connected.iter().filter(|(it, _)| it.name != *peer);
@@ -312,7 +312,7 @@ impl Node {
         lock(&self.half_open).open.retain(|(it, _)| *it != number);
     }
 
-    /// How many accepted connections have no proof yet.
+    /// Returns the number of accepted connections that have no proof yet.
     pub(crate) fn half_open(&self) -> usize {
         lock(&self.half_open).open.len()
     }
@@ -341,7 +341,7 @@ impl Node {
         links
     }
 
-    /// The connections that may still write at the stop, and their time.
+    /// Takes the connections that may still write at the stop, and their time.
     pub(crate) fn last(&self) -> (Vec<Arc<Link>>, Duration) {
         std::mem::take(&mut lock(&self.last))
     }

@@ -42,7 +42,7 @@ impl Codes for FrameCodes {
         code
     }
 
-    /// In constant time.
+    /// Opens a frame, in constant time.
     fn open<'f>(&mut self, sealed: &'f mut [u8]) -> Option<&'f mut [u8]> {
         let nonce = self.nonce();
         (self.key).open_in_place(nonce, Aad::empty(), sealed).ok()
@@ -59,7 +59,7 @@ mod tests {
         Seal::by(FrameCodes::new(&key))
     }
 
-    /// Two frames, each with its bytes.
+    /// Returns two frames, each with its bytes.
     fn frames(key: [u8; 32]) -> [Vec<u8>; 2] {
         let mut own = seal(key);
         [b"one", b"two"].map(|body| {

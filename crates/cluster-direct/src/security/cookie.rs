@@ -33,7 +33,7 @@ impl Cookie {
         Self(hmac::Key::new(hmac::HMAC_SHA256, secret))
     }
 
-    /// The proof of a side. The greetings are whole packets with their lengths.
+    /// Computes the proof of a side. The greetings are whole packets with their lengths.
     pub(crate) fn prove(&self, role: Role, dialer: &[u8], acceptor: &[u8]) -> [u8; 32] {
         let tag = hmac::sign(&self.0, &said(role, dialer, acceptor));
         let mut proof = [0; 32];
@@ -41,7 +41,7 @@ impl Cookie {
         proof
     }
 
-    /// The key for the frames from a side, on a connection without TLS. No proof tells it.
+    /// Computes the key for the frames from a side, on a connection without TLS. No proof tells it.
     pub(crate) fn frames(&self, from: Role, dialer: &[u8], acceptor: &[u8]) -> [u8; 32] {
         let side: &[u8] = match from {
             Role::Dialer => b"ganger direct frames of the dialer",
@@ -53,7 +53,7 @@ impl Cookie {
         key
     }
 
-    /// Whether a proof is right, in constant time.
+    /// Returns whether a proof is right, in constant time.
     pub(crate) fn check(&self, role: Role, dialer: &[u8], acceptor: &[u8], proof: &[u8]) -> bool {
         hmac::verify(&self.0, &said(role, dialer, acceptor), proof).is_ok()
     }
@@ -86,7 +86,7 @@ pub(crate) fn random<const N: usize>() -> io::Result<[u8; N]> {
     Ok(bytes)
 }
 
-/// Where the cookie is, unless the program says another place.
+/// Returns the place of the cookie, unless the program says another.
 pub(crate) fn usual_file() -> Result<PathBuf, DirectError> {
     let home = std::env::var_os("HOME").filter(|home| !home.is_empty());
     let home = home.ok_or(DirectError::NoCookie)?;

@@ -80,20 +80,20 @@ impl Tls {
         })
     }
 
-    /// The dialer's side of a connection.
+    /// Creates the dialer's side of a connection.
     pub(crate) fn dial(&self) -> Result<Connection, Error> {
         // Not sent, and not checked: see `ByAuthority`.
         let name = ServerName::try_from("node").map_err(|_| Error::General("a name".into()))?;
         ClientConnection::new(Arc::clone(&self.dialer), name).map(Connection::Client)
     }
 
-    /// The acceptor's side of a connection.
+    /// Creates the acceptor's side of a connection.
     pub(crate) fn accept(&self) -> Result<Connection, Error> {
         ServerConnection::new(Arc::clone(&self.acceptor)).map(Connection::Server)
     }
 
-    /// Whether the peer's certificate, which was valid at the handshake, is not any more. Some
-    /// 100 us of work.
+    /// Returns whether the peer's certificate, valid at the handshake, has expired since. Some 100
+    /// us of work.
     pub(crate) fn has_expired(&self, connection: &Connection) -> bool {
         let Some([first, others @ ..]) = connection.peer_certificates() else {
             return false;
@@ -103,8 +103,8 @@ impl Tls {
     }
 }
 
-/// Whether other users may read the secret key, or its group may write it. A group may read it: so
-/// are secrets of containers.
+/// Returns whether other users may read the secret key, or its group may write it. A group may read
+/// it: so are secrets of containers.
 #[cfg(unix)]
 fn is_public(key: &Path) -> bool {
     use std::os::unix::fs::PermissionsExt;
@@ -167,7 +167,7 @@ fn check_own(
     })
 }
 
-/// Whether the certificate is for this node. Names with capital letters are refused.
+/// Returns whether the certificate is for this node. Names with capital letters are refused.
 fn is_for(certificate: &CertificateDer<'_>, name: &str) -> bool {
     let text = name;
     let (Ok(parsed), Ok(name)) = (
@@ -179,8 +179,8 @@ fn is_for(certificate: &CertificateDer<'_>, name: &str) -> bool {
     is_canonical(&name, text) && verify_server_name(&parsed, &name).is_ok()
 }
 
-/// Whether no other text means the same to a certificate: the case of letters and a dot at the end
-/// do not count there, and both make another name of a node.
+/// Returns whether no other text means the same to a certificate: the case of letters and a dot at
+/// the end do not count there, and both make another name of a node.
 fn is_canonical(name: &ServerName<'_>, text: &str) -> bool {
     match name {
         ServerName::IpAddress(ip) => std::net::IpAddr::from(*ip).to_string() == text,
@@ -188,13 +188,13 @@ fn is_canonical(name: &ServerName<'_>, text: &str) -> bool {
     }
 }
 
-/// Whether the peer's certificate is for the name that the peer says.
+/// Returns whether the peer's certificate is for the name that the peer says.
 pub(crate) fn peer_is(connection: &Connection, name: &str) -> bool {
     let chain = connection.peer_certificates().unwrap_or_default();
     chain.first().is_some_and(|it| is_for(it, name))
 }
 
-/// The reason for a failed handshake.
+/// Returns the reason for a failed handshake.
 pub(crate) fn reason(error: &Error) -> Reason {
     match error {
         Error::InvalidCertificate(error) => match error {

@@ -118,7 +118,7 @@ impl Frames {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// The next frame, if all of its bytes have come.
+    /// Returns the next frame, if all of its bytes have come.
     pub(crate) fn next(&mut self) -> Result<Option<(Kind, Bytes)>, FrameError> {
         let Some(prefix) = self.bytes.first_chunk::<LENGTH>().copied() else {
             return Ok(None);

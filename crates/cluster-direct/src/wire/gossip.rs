@@ -13,7 +13,7 @@ pub(crate) struct NodeAt {
     pub(crate) address: Box<str>,
 }
 
-/// The body of a frame with the first [`MOST_NODES`] nodes.
+/// Encodes the body of a frame with the first [`MOST_NODES`] nodes.
 pub(crate) fn encode_nodes<'a>(nodes: impl IntoIterator<Item = &'a NodeAt>) -> Vec<u8> {
     let mut body = vec![0];
     for node in nodes.into_iter().take(MOST_NODES) {
@@ -24,7 +24,7 @@ pub(crate) fn encode_nodes<'a>(nodes: impl IntoIterator<Item = &'a NodeAt>) -> V
     body
 }
 
-/// The nodes in a body; none if it is malformed.
+/// Parses the nodes in a body; none if the body is malformed.
 pub(crate) fn parse_nodes(mut body: &[u8]) -> Option<Vec<NodeAt>> {
     let (count, rest) = body.split_first()?;
     let count = usize::from(*count);

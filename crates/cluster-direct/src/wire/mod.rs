@@ -49,7 +49,7 @@ mod tests {
         bytes
     }
 
-    /// The kinds of the frames in `bytes`, and why the last is none.
+    /// Reads the kinds of the frames in `bytes`, and why the last is none.
     fn read(seal: Seal, bytes: &[u8]) -> (Vec<Kind>, Option<FrameError>) {
         let (mut frames, mut kinds) = (Frames::new(seal), Vec::new());
         frames.push(bytes);
@@ -62,7 +62,8 @@ mod tests {
         }
     }
 
-    /// With `GANGER_WRITE_SEEDS` set, the test writes the seeds into the corpus.
+    /// Reads the seeds of frames, whole and malformed. With `GANGER_WRITE_SEEDS` set, the test
+    /// writes the seeds into the corpus.
     #[test]
     fn the_seeds_of_frames_are_read_as_they_should() {
         let sums = || Seal::by(Sums::default());

@@ -49,7 +49,7 @@ pub(crate) struct Greeting {
 }
 
 impl Greeting {
-    /// The whole packet.
+    /// Encodes the whole packet.
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut body = Vec::with_capacity(128);
         body.put_slice(&self.nonce);
@@ -74,12 +74,12 @@ impl Greeting {
     }
 }
 
-/// The packet of a proof.
+/// Returns the packet of a proof.
 pub(crate) fn proof(proof: &[u8; PROOF]) -> Vec<u8> {
     packet(PROVEN, proof)
 }
 
-/// The packet of a refusal.
+/// Returns the packet of a refusal.
 pub(crate) fn refusal(code: u8) -> Vec<u8> {
     packet(REFUSED, &[code])
 }
@@ -123,7 +123,7 @@ impl PacketHead {
         })
     }
 
-    /// The packet with this body. Only refusals of other versions are read.
+    /// Parses the packet with this body. Only refusals of other versions are read.
     pub(crate) fn packet(self, body: &[u8]) -> Result<Packet, PacketError> {
         let packet = match self.kind {
             GREETING => Greeting::parse(body).map(Packet::Greeting),
@@ -134,7 +134,7 @@ impl PacketHead {
         packet.ok_or(PacketError::Body)
     }
 
-    /// Whether the packet is a refusal, of any version.
+    /// Returns whether the packet is a refusal, of any version.
     pub(crate) fn is_refusal(self) -> bool {
         self.kind == REFUSED
     }
@@ -149,7 +149,7 @@ pub(crate) enum Packet {
     Refused(u8),
 }
 
-/// A text of up to 255 bytes; a longer text is cut.
+/// Appends a text of up to 255 bytes; a longer text is cut.
 pub(super) fn put_text(out: &mut Vec<u8>, text: &str) {
     let end = text.floor_char_boundary(MAX_NAME);
     out.put_u8(u8::try_from(end).unwrap_or(u8::MAX));

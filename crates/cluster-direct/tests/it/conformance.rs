@@ -107,7 +107,7 @@ impl<const IS_SECURE: bool, const IS_GUEST: bool> Pair<IS_SECURE, IS_GUEST> {
     }
 }
 
-/// The keys of both nodes.
+/// Issues the keys of both nodes.
 fn folder() -> TempDir {
     let keys = tempfile::tempdir().unwrap();
     issue(keys.path(), &["near", "far"], [2020, 2100]).unwrap();
@@ -132,7 +132,8 @@ impl<const IS_SECURE: bool, const IS_GUEST: bool> Harness for Pair<IS_SECURE, IS
         })
     }
 
-    /// Neither knows the other's own address, so that none dials past the proxy.
+    /// Starts two nodes with a proxy between. Neither knows the other's own address, so both dial
+    /// through the proxy alone.
     fn start_frail(_: Threads, dead: Duration) -> Option<Self> {
         let keys = folder();
         let proxy = Proxy::new(7);
@@ -201,7 +202,7 @@ impl<const IS_SECURE: bool, const IS_GUEST: bool> Harness for Pair<IS_SECURE, IS
         Some([at_near.open_entries(far), at_far.open_entries(near)])
     }
 
-    /// As after a kill: without a farewell, and at the same port.
+    /// Restarts the far node as after a kill: without a farewell, and at the same port.
     fn restart_far(&mut self) -> bool {
         let address = self.far.engine.local_addr().unwrap().to_string();
         self.far.engine.stop(Duration::ZERO);

@@ -5,7 +5,7 @@ use bytes::Bytes;
 use ganger_cluster::{Engine, Lane, MAX_FRAME};
 use std::time::Duration;
 
-/// A number as a frame of this length, at least 8.
+/// Returns a number as a frame of this length, at least 8.
 fn numbered(number: usize, length: usize) -> Bytes {
     let mut frame = vec![0; length];
     frame[..8].copy_from_slice(&(number as u64).to_le_bytes());
@@ -74,7 +74,8 @@ fn three_nodes_find_each_other_from_a_single_seed() {
     }
 }
 
-/// A peer that is not read from takes the room of its lane, and no more. The other lane has room.
+/// Fills the lane to a peer that reads nothing: the lane takes its room, and no more. The other
+/// lane has room.
 // pins: H1
 #[test]
 fn a_full_lane_refuses_and_says_when_there_is_room() {
@@ -114,7 +115,7 @@ fn frames_to_nodes_that_are_not_connected_are_refused() {
     );
 }
 
-/// All frames that were taken arrive, and then the peer is gone.
+/// Stops a node after many sends: all taken frames arrive, and then the peer is gone.
 // pins: H5
 #[test]
 fn a_stop_sends_what_was_taken() {
@@ -131,7 +132,7 @@ fn a_stop_sends_what_was_taken() {
     assert_eq!(told.last(), Some(&Told::Vanished(alpha.name.clone())));
 }
 
-/// A stop with a peer that does not read ends in time. So does a stop without peers.
+/// Stops an engine whose peer does not read, and an engine without peers: both end in time.
 // pins: H5
 #[test]
 fn a_stop_ends_in_time() {
@@ -148,7 +149,7 @@ fn a_stop_ends_in_time() {
     drop(stranger);
 }
 
-/// A stopped engine starts again, and a running engine does not.
+/// Starts a stopped engine again; a running engine does not start.
 #[test]
 fn an_engine_starts_again_after_its_stop() {
     let alpha = Node::start("alpha", engine());

@@ -11,7 +11,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-/// A node with a single worker, which the engine's processes share.
+/// Starts a node with a single worker, which the engine's processes share.
 fn guest(name: &str, seed: Option<SocketAddr>) -> (Scheduler, Cluster, Direct) {
     let engine = Direct::listen("127.0.0.1:0").cookie(COOKIE);
     start(name, engine.seeds(seed.map(|it| it.to_string())))
@@ -33,15 +33,15 @@ fn connected() -> [(Scheduler, Cluster, Direct); 2] {
     [alpha, beta]
 }
 
-/// How many processes the engine has in a scheduler.
+/// Counts the processes of the engine in a scheduler.
 fn guests(scheduler: &Scheduler) -> usize {
     let all = scheduler.processes();
     let is_guest = |name: &str| name.contains("cluster_direct");
     all.iter().filter(|it| is_guest(it.type_name)).count()
 }
 
-/// All that was accepted arrives, no process is forced to end, and the single worker waits for
-/// nothing that needs it.
+/// Stops a guest: all accepted messages arrive, no process is forced to end, and the single worker
+/// never waits for itself.
 // pins: B25, H5
 #[test]
 fn a_guest_ends_with_its_scheduler() {
@@ -66,7 +66,7 @@ fn a_guest_ends_with_its_scheduler() {
     assert_eq!(alpha.2.local_addr(), None);
 }
 
-/// A node that leaves has no process of the engine any more, and its scheduler goes on.
+/// Leaves the cluster: no process of the engine is left, and the scheduler goes on.
 // pins: H5
 #[test]
 fn a_guest_leaves_its_scheduler_alone() {
@@ -81,7 +81,7 @@ fn a_guest_leaves_its_scheduler_alone() {
     assert_eq!(report.forced, 0);
 }
 
-/// A stop without time ends what is left at once.
+/// Stops a guest without time: the rest ends at once.
 // pins: H5
 #[test]
 fn a_guest_bears_a_stop_without_time() {
@@ -91,7 +91,8 @@ fn a_guest_bears_a_stop_without_time() {
     assert_eq!(alpha.2.local_addr(), None);
 }
 
-/// A dial to a peer that says nothing ends with the engine, and not with the time for handshakes.
+/// Ends the engine during a dial to a silent peer: the dial ends, too, long before the time for
+/// handshakes.
 // pins: H5
 #[test]
 fn a_dial_under_way_ends_with_the_engine() {

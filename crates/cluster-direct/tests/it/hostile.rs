@@ -45,7 +45,7 @@ impl Codes {
         Nonce::assume_unique_for_key(nonce)
     }
 
-    /// Kind and body, encrypted, with the code.
+    /// Seals kind and body, encrypted, with the code.
     fn seal(&mut self, mut frame: Vec<u8>) -> Vec<u8> {
         let nonce = self.nonce();
         let sealed = (self.key).seal_in_place_append_tag(nonce, Aad::empty(), &mut frame);
@@ -65,7 +65,7 @@ fn packet(kind: u8, body: &[u8]) -> Vec<u8> {
     [b"GNGR", &[1, kind][..], &length, body].concat()
 }
 
-/// A greeting of a node in the default cluster.
+/// Returns a greeting of a node in the default cluster.
 pub(crate) fn greeting(name: &str, run: u8) -> Vec<u8> {
     let mut body = vec![9; 16];
     body.extend([run; 16]);
@@ -113,7 +113,7 @@ impl Stranger {
         self.stream.write_all(bytes).unwrap();
     }
 
-    /// The next packet of a handshake.
+    /// Reads the next packet of a handshake.
     pub(crate) fn packet(&mut self) -> io::Result<Vec<u8>> {
         let mut head = [0; 8];
         self.stream.read_exact(&mut head)?;
@@ -133,7 +133,7 @@ impl Stranger {
         }
     }
 
-    /// The next frame: its kind and body.
+    /// Reads the next frame: its kind and body.
     pub(crate) fn frame(&mut self) -> (u8, Vec<u8>) {
         let mut length = [0; 4];
         self.stream.read_exact(&mut length).unwrap();
@@ -145,7 +145,7 @@ impl Stranger {
         (frame[0], body)
     }
 
-    /// The bytes of the next frame.
+    /// Returns the bytes of the next frame.
     fn next(&mut self, kind: u8, body: &[u8]) -> Vec<u8> {
         let length = u32::try_from(body.len() + 1).unwrap().to_le_bytes();
         let frame = [&[kind][..], body].concat();
@@ -256,8 +256,8 @@ fn garbage_gets_a_refusal_and_the_end() {
     alpha.until_refused(Reason::Version, false);
 }
 
-/// A frame whose length is over the limit, or whose code is wrong, ends the connection at its
-/// head: no byte of its body is awaited.
+/// Sends frames with a wrong length, code or kind: each ends the connection. A length over the
+/// limit does so at the head, before any byte of the body.
 // pins: H2
 // case: 35
 #[test]
@@ -295,7 +295,7 @@ fn malformed_frames_end_the_connection() {
     alpha.until_refused(Reason::Malformed, false);
 }
 
-/// A frame that comes again is not heard again.
+/// Repeats a frame: the connection ends, and the frame is heard once.
 // pins: H1
 #[test]
 fn a_repeated_frame_ends_the_connection() {
@@ -308,8 +308,7 @@ fn a_repeated_frame_ends_the_connection() {
     assert_eq!(alpha.inbox.frames(), ["hello"]);
 }
 
-/// A program at a port where a node looks for another passes the handshake on, and then speaks
-/// itself.
+/// Lets a program at a seed's address pass the handshake on, and then speak itself.
 // pins: H1, H2
 #[test]
 fn a_handshake_that_is_passed_on_lets_nobody_speak() {
@@ -332,7 +331,7 @@ fn a_handshake_that_is_passed_on_lets_nobody_speak() {
     assert!(alpha.inbox.frames().is_empty());
 }
 
-/// A peer that ends its writes is gone, and its connection is closed, although it still reads.
+/// Ends the writes of a peer that still reads: the peer is gone, and its connection is closed.
 // pins: H2
 #[test]
 fn a_half_closed_connection_is_an_end() {
@@ -347,8 +346,8 @@ fn a_half_closed_connection_is_an_end() {
     assert!(told.contains(&Told::Frame(name("beta"), "hello".into())));
 }
 
-/// Of too many connections without a proof the oldest are closed, and a node that hurries gets
-/// through. A connection that says nothing ends with the time for handshakes.
+/// Floods a node with connections without a proof: the oldest are closed, and a node that hurries
+/// gets through. A connection that says nothing ends with the time for handshakes.
 // pins: H2
 #[test]
 fn a_flood_of_strangers_is_bounded_and_keeps_no_node_out() {
@@ -378,7 +377,7 @@ fn a_handshake_has_a_time_limit() {
     alpha.until_refused(Reason::Unfinished, false);
 }
 
-/// Garbage after the handshake of one peer does no harm to another.
+/// Sends garbage after the handshake of a peer: another peer takes no harm.
 // pins: H2
 #[test]
 fn a_hostile_peer_harms_itself_alone() {

@@ -11,7 +11,7 @@ use std::process::Command;
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-/// The threads and the descriptors of this program.
+/// Counts the threads and the descriptors of this program.
 fn counts() -> [usize; 2] {
     ["task", "fd"].map(|of| fs::read_dir(format!("/proc/self/{of}")).unwrap().count())
 }
@@ -24,7 +24,8 @@ fn node(name: &str, seeds: Option<String>) -> (Scheduler, Cluster, Direct) {
     (scheduler, cluster.unwrap(), engine)
 }
 
-/// Two nodes meet, talk and end. In every other round the second crashes.
+/// Starts two nodes, which meet, talk and end. If it `crashes`, the second ends without a farewell.
+/// In every other round the second crashes.
 fn round(crashes: bool) {
     let (near, _near, at_near) = node("near", None);
     let seed = at_near.local_addr().map(|it| it.to_string());
@@ -45,7 +46,7 @@ fn round(crashes: bool) {
     }
 }
 
-/// In a program of its own: other tests have threads and descriptors.
+/// Runs the rounds in a program of its own: other tests have threads and descriptors.
 #[test]
 #[ignore = "the next test starts it"]
 fn rounds() {

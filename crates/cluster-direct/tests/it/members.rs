@@ -10,8 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-/// A node that was started again at the same port is found again, whichever of the two names is the
-/// lower.
+/// Restarts a node at the same port: its peer finds the node again, whichever has the lower name.
 // pins: H4
 #[test]
 fn a_restarted_node_is_found_again() {
@@ -42,7 +41,7 @@ fn a_restarted_node_is_found_again() {
     }
 }
 
-/// All nodes of a larger cluster start at once, each with the same seed, and all pairs end with a
+/// Starts all nodes of a larger cluster at once, each with the same seed: all pairs end with a
 /// connection that both sides keep.
 // pins: H4
 #[test]
@@ -73,7 +72,7 @@ fn many_nodes_that_start_at_once_are_all_connected() {
     }
 }
 
-/// Both nodes are each other's seeds, so that both dial at once.
+/// Makes each node the other's seed, so both dial at once.
 // pins: H4
 #[test]
 fn two_that_dial_each_other_keep_a_single_connection() {
@@ -114,7 +113,7 @@ fn a_file_of_seeds_may_change() {
     alpha.until_connected(&gamma);
 }
 
-/// A host may have several addresses, and a discovery may fail for a while.
+/// Gives a seed with several addresses, and a discovery that fails for a while.
 // pins: H4
 #[test]
 fn a_discovery_may_fail_and_hosts_have_names() {
@@ -181,7 +180,7 @@ fn lists_of_nodes_are_repeated() {
     }
 }
 
-/// An engine takes no more peers than it may, and says so.
+/// Bounds the peers of an engine, which says when it takes no more.
 // pins: H2
 #[test]
 fn peers_are_bounded() {
@@ -195,7 +194,7 @@ fn peers_are_bounded() {
     gamma.until_connected(&alpha);
 }
 
-/// A node without keys does not call strangers outside.
+/// Refuses strangers outside, to whom a node without keys makes no call.
 // pins: H3
 #[test]
 fn seeds_outside_of_loopback_need_keys() {

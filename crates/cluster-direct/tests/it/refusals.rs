@@ -58,7 +58,7 @@ fn each_reason_has_a_sentence_at_both_sides() {
     assert_eq!(texts.collect::<HashSet<_>>().len(), all.len());
 }
 
-/// Another node with the name of a connected peer is refused as long as the peer answers.
+/// Refuses another node with the name of a connected peer for as long as the peer answers.
 // pins: H3
 // case: 32
 #[test]
@@ -84,7 +84,7 @@ fn a_taken_name_is_refused_while_its_owner_lives() {
     );
 }
 
-/// A silent connection loses its place to another program with the name.
+/// Lets a silent connection lose its place to another program with the name.
 // pins: H3, H4
 // case: 32
 #[test]
@@ -105,7 +105,7 @@ fn a_peer_that_is_silent_loses_its_name() {
     );
 }
 
-/// A peer that is late with its answer, and heard otherwise, keeps its name.
+/// Keeps the name of a peer that is late with its answer, but heard otherwise.
 // pins: H4
 #[test]
 fn a_busy_peer_keeps_its_name() {
@@ -132,7 +132,7 @@ fn a_busy_peer_keeps_its_name() {
     assert!(rival.engine.connected().is_empty());
 }
 
-/// A node that finds itself among its seeds says nothing, and asks once.
+/// Puts a node among its own seeds: the node says nothing about this, and asks once.
 // pins: H3
 #[test]
 fn a_node_may_be_its_own_seed() {

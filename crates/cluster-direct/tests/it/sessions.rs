@@ -33,7 +33,7 @@ impl Inbox {
         self.changed.notify_all();
     }
 
-    /// All that was told, after a wait of at most `time` for the first.
+    /// Takes all that was told, after a wait of at most `time` for the first.
     fn take(&self, time: Duration) -> VecDeque<Told> {
         let told = self.told.lock().unwrap();
         let waited = self
@@ -208,7 +208,7 @@ fn sessions_lose_nothing_while_connections_break() {
     });
 }
 
-/// A flipped bit breaks the connection, and harms no message.
+/// Flips bits: each breaks the connection, and harms no message.
 // pins: H1, H4
 // case: 4
 #[test]

@@ -89,7 +89,7 @@ fn boot(machine: &Rt<'_>, name: &'static str, log: &Log) {
     machine.spawner().named("desk").spawn(desk).unwrap();
 }
 
-/// The engine of a machine.
+/// Returns the engine of a machine.
 fn engine(name: &str) -> Direct {
     let place = NAMES.iter().position(|it| *it == name).unwrap() + 1;
     Direct::listen(format!("10.0.0.{place}:7447"))
@@ -143,7 +143,7 @@ impl Wires for OverLan {
         self.loses.store(true, Ordering::Relaxed);
     }
 
-    /// These sockets have a latency alone.
+    /// Does nothing: these sockets have a latency alone.
     fn throttle(&self, _: u64) {}
 }
 

@@ -7,7 +7,7 @@ use ganger_cluster_direct::Direct;
 use std::fs;
 use std::sync::Arc;
 
-/// The error of a start of `alpha`.
+/// Returns the error of a start of `alpha`.
 fn error(engine: &Direct) -> String {
     let error = engine.start(&name("alpha"), Arc::new(Inbox::default()));
     error.unwrap_err().to_string()
@@ -87,7 +87,8 @@ fn keys_are_checked_at_the_start() {
     );
 }
 
-/// A key that other users may read is no secret. A group may read it, as in containers.
+/// Refuses a key that other users may read, as no secret. A group may read the key, as in
+/// containers.
 // pins: H3
 #[cfg(unix)]
 #[test]
@@ -111,7 +112,7 @@ fn a_public_key_is_refused() {
     }
 }
 
-/// The file is made by the first node, and its text is the secret of both.
+/// Makes the file by the first node: its text is the secret of both.
 // pins: H2
 #[test]
 fn nodes_share_the_cookie_of_a_file() {

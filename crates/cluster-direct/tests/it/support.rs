@@ -18,7 +18,7 @@ pub(crate) fn name(name: &str) -> NodeId {
     NodeId::new(name).unwrap()
 }
 
-/// An engine on loopback, without seeds.
+/// Returns an engine on loopback, without seeds.
 pub(crate) fn engine() -> Direct {
     Direct::listen("127.0.0.1:0").cookie(COOKIE)
 }
@@ -73,7 +73,7 @@ impl Inbox {
         self.told.lock().unwrap().clear();
     }
 
-    /// The frames so far.
+    /// Returns the frames so far.
     pub(crate) fn frames(&self) -> Vec<Bytes> {
         frames(&self.told.lock().unwrap())
     }
@@ -128,7 +128,7 @@ impl Node {
         self.engine.local_addr().unwrap()
     }
 
-    /// The address as a seed.
+    /// Returns the address as a seed.
     pub(crate) fn seed(&self) -> [String; 1] {
         [self.address().to_string()]
     }
@@ -177,7 +177,7 @@ pub(crate) fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
-/// Two nodes that are connected to each other.
+/// Starts two nodes, and waits until they are connected to each other.
 pub(crate) fn pair(first: Direct, second: Direct) -> (Node, Node) {
     let alpha = Node::start("alpha", first);
     let beta = Node::start("beta", second.seeds(alpha.seed()));

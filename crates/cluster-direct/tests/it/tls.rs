@@ -93,7 +93,7 @@ fn another_authority_is_refused() {
     assert!(alpha.engine.connected().is_empty());
 }
 
-/// A name must be in the certificate: the key of beta does not speak for gamma.
+/// Refuses a name that is not in the certificate: the key of beta does not speak for gamma.
 // pins: H2
 #[test]
 fn a_certificate_is_for_its_name_alone() {
@@ -109,7 +109,7 @@ fn a_certificate_is_for_its_name_alone() {
     assert_eq!(refused.name.unwrap().as_str(), "gamma");
 }
 
-/// Also by the dialer: a node at a seed's address needs a certificate for the name that it says.
+/// Refuses a dialer whose certificate has expired.
 // pins: H3
 // case: 33
 #[test]
@@ -138,7 +138,7 @@ fn a_node_without_a_certificate_is_refused() {
     alpha.until_refused(Reason::Certificate, false);
 }
 
-/// Both sides say it, whichever has keys.
+/// Refuses a connection of which a single side has keys, whichever side that is.
 // pins: H3
 #[test]
 fn one_side_without_tls_is_refused() {
@@ -153,7 +153,7 @@ fn one_side_without_tls_is_refused() {
     clear.until_refused(Reason::Tls, false);
 }
 
-/// With keys the cookie may be left out; if both have cookies, they have to be the same.
+/// Leaves the cookie out with keys; two cookies have to be the same.
 // pins: H3
 // case: 33
 #[test]
@@ -237,7 +237,7 @@ fn renew(root: &Path, name: &str, time: Duration) {
     fs::write(root.join(name).join("node.pem"), node).unwrap();
 }
 
-/// A connection does not outlive the certificate that has proved its peer, and the other goes on.
+/// Ends a connection with the certificate that has proved its peer; the other connection goes on.
 // pins: H2
 #[test]
 fn a_connection_ends_with_its_certificate() {

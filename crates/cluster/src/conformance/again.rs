@@ -63,7 +63,7 @@ pub fn account(scheduler: &Handle) -> Pid {
     account.expect("the process starts").pid()
 }
 
-/// The question, asked until the account answers, with this limit for an attempt.
+/// Asks until the account answers, with this limit for an attempt.
 pub fn pay(from: &Handle, to: &Address<Pay>, amount: &Once<u64>, each: Duration) -> Call<u64> {
     let (to, amount) = (to.clone(), amount.clone());
     let pauses = (Duration::from_millis(1), Duration::from_millis(100));
@@ -74,7 +74,7 @@ pub fn pay(from: &Handle, to: &Address<Pay>, amount: &Once<u64>, each: Duration)
     })
 }
 
-/// Over a bad carrier, too. A late answer is there at the next attempt.
+/// Asks over a bad carrier, too. A late answer is there at the next attempt.
 pub fn a_question_asked_twice_is_done_once<H: Harness>(ground: H::Ground) {
     let harness = H::start(ground);
     harness.disturb();

@@ -86,7 +86,7 @@ impl Actor for Counter {
     }
 }
 
-/// A counter, and what it tells of kept replies.
+/// Starts a counter, and returns what it tells of kept replies, too.
 pub(super) fn counter(
     scheduler: &ganger_sched::Handle,
 ) -> (ProcessHandle<Count>, std::sync::mpsc::Receiver<bool>) {
@@ -99,7 +99,7 @@ pub(super) fn counter(
     (counter.expect("the process starts"), kept)
 }
 
-/// The address of a far counter, as the near side has it.
+/// Returns the address of a far counter, as the near side has it.
 pub(super) fn address<H: Harness>(harness: &H, counter: &ProcessHandle<Count>) -> Address<Count> {
     let address = harness.near().address(harness.far_pid(counter.pid()));
     let typed = address.expect("it has an address").typed();
@@ -139,7 +139,7 @@ impl Actor for Asker {
     }
 }
 
-/// By a thread and by a step, in the order of the messages before.
+/// Asks by a thread and by a step, in the order of the messages before.
 pub fn a_question_has_its_answer<H: Harness>(ground: H::Ground) {
     let harness = H::start(ground);
     let (far, _) = counter(&harness.far());
@@ -160,7 +160,7 @@ pub fn a_question_has_its_answer<H: Harness>(ground: H::Ground) {
     assert_eq!(answer.expect("it answers"), 102);
 }
 
-/// The reply is dropped, the process fails, the process is gone.
+/// Asks where the reply is dropped, the process fails, and the process is gone.
 pub fn a_question_without_an_answer_has_the_cause<H: Harness>(ground: H::Ground) {
     let harness = H::start(ground);
     let (far, _) = counter(&harness.far());
@@ -181,7 +181,7 @@ pub fn a_question_without_an_answer_has_the_cause<H: Harness>(ground: H::Ground)
     }
 }
 
-/// A question that is given up is seen so by the process that has its reply, and has one answer.
+/// Gives a question up, which the holder of its reply sees. The question has one answer.
 pub fn a_question_taken_back_is_seen<H: Harness>(ground: H::Ground) {
     let harness = H::start(ground);
     let (far, kept) = counter(&harness.far());
@@ -193,7 +193,7 @@ pub fn a_question_taken_back_is_seen<H: Harness>(ground: H::Ground) {
     assert_eq!(ask(ground, &address, Count::Get).expect("it answers"), 0);
 }
 
-/// The answer to a question that was given up is the answer to no other.
+/// Answers a question late: the answer to a question that was given up is the answer to no other.
 pub fn a_late_answer_is_nobodys<H: Harness>(ground: H::Ground) {
     let harness = H::start(ground);
     let (far, kept) = counter(&harness.far());
@@ -212,7 +212,7 @@ pub fn a_late_answer_is_nobodys<H: Harness>(ground: H::Ground) {
     drop(kept);
 }
 
-/// An open question is told of the loss at both sides.
+/// Loses the connection of an open question: both sides are told.
 pub fn a_question_over_a_lost_connection_says_so<H: Harness>(ground: H::Ground) {
     let harness = H::start(ground);
     if harness.is_one() {

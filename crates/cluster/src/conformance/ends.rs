@@ -8,7 +8,7 @@ use ganger_proc_api::{BoxError, CancelReason, Event, ExitCause, process_fn};
 type End<G> = fn(&Strings<G>);
 type IsRight = fn(&ExitCause) -> bool;
 
-/// Done, failed, panicked, cancelled, terminated.
+/// Monitors processes that are done, fail, panic, are cancelled or terminated.
 pub fn a_monitor_has_the_cause<H: Harness>(ground: H::Ground) {
     let harness = H::start(ground);
     let watcher = Strings::start(harness.near());
@@ -58,7 +58,7 @@ pub fn a_monitor_has_the_cause<H: Harness>(ground: H::Ground) {
     assert!(watcher.is_quiet());
 }
 
-/// An ended process, and a PID without a process.
+/// Monitors an ended process, and a PID without a process.
 pub fn a_monitor_of_what_is_not_there_says_so<H: Harness>(ground: H::Ground) {
     let harness = H::start(ground);
     let watcher = Strings::start(harness.near());
@@ -78,7 +78,7 @@ pub fn a_monitor_of_what_is_not_there_says_so<H: Harness>(ground: H::Ground) {
     assert!(watcher.is_quiet());
 }
 
-/// A monitor that is taken back before the end is not told.
+/// Takes a monitor back before the end: nothing is told.
 pub fn a_monitor_taken_back_is_silent<H: Harness>(ground: H::Ground) {
     let harness = H::start(ground);
     let watcher = Strings::start(harness.near());
@@ -100,7 +100,7 @@ pub fn a_monitor_taken_back_is_silent<H: Harness>(ground: H::Ground) {
     assert!(watcher.is_quiet());
 }
 
-/// Ten thousand monitors of a process that ends, and a hundred thousand in a full run.
+/// Sets ten thousand monitors of a process that ends, and a hundred thousand in a full run.
 pub fn of_many_monitors_each_is_told_once<H: Harness>(ground: H::Ground) {
     let many = ground.count(10_000, 100_000);
     let harness = H::start(ground);
@@ -125,7 +125,7 @@ pub fn of_many_monitors_each_is_told_once<H: Harness>(ground: H::Ground) {
     assert!(watcher.is_quiet());
 }
 
-/// A watch that asks for it comes behind all that its process has sent.
+/// Watches in order: the notice comes behind all messages of the process.
 pub fn a_notice_in_order_is_behind_the_messages<H: Harness>(ground: H::Ground) {
     let harness = H::start(ground);
     let watcher = Strings::start(harness.near());
@@ -150,7 +150,7 @@ pub fn a_notice_in_order_is_behind_the_messages<H: Harness>(ground: H::Ground) {
     assert_eq!(watcher.exit(), (pid, 7, ExitCause::Done));
 }
 
-/// The end of either ends the other, and a process that traps is told.
+/// Ends either side of a link: the other ends, and a process that traps exits is told.
 pub fn links_end_both_sides<H: Harness>(ground: H::Ground) {
     let harness = H::start(ground);
     for ends_far in [true, false] {
@@ -181,7 +181,7 @@ pub fn links_end_both_sides<H: Harness>(ground: H::Ground) {
     assert_eq!((of, cause), (pid, ExitCause::Terminated));
 }
 
-/// After `unlink` neither end counts for the other.
+/// Takes a link back by `unlink`: afterwards neither end counts for the other.
 pub fn a_link_taken_back_is_over<H: Harness>(ground: H::Ground) {
     let harness = H::start(ground);
     let near = Strings::start(harness.near());
@@ -211,7 +211,7 @@ pub(super) fn arrived<H: Harness>(harness: &H) {
     });
 }
 
-/// Also of what is gone: it is said, or nothing happens.
+/// Cancels and terminates processes, also of the past: the caller is told, or nothing happens.
 pub fn processes_are_cancelled_and_terminated<H: Harness>(ground: H::Ground) {
     let harness = H::start(ground);
     let (tell, told) = std::sync::mpsc::channel();

@@ -67,7 +67,7 @@ impl Actor for Asker {
     }
 }
 
-/// By a thread and by a step; behind the messages that the caller has sent before.
+/// Calls by a thread and by a step; behind the messages that the caller has sent before.
 pub fn a_far_function_answers<H: Harness>(ground: H::Ground) {
     let harness = H::start(ground);
     let caller = Caller::of(&harness);
@@ -109,7 +109,8 @@ pub fn a_far_function_answers<H: Harness>(ground: H::Ground) {
     }
 }
 
-/// An unknown name, other types, an error, a panic, a dropped reply, an input that can't cross.
+/// Calls with an unknown name, other types, an error, a panic, a dropped reply, and an input that
+/// can't cross.
 pub fn a_far_function_that_does_not_answer_says_why<H: Harness>(ground: H::Ground) {
     let harness = H::start(ground);
     let caller = Caller::of(&harness);
@@ -158,7 +159,7 @@ fn text_of(error: &CommandError) -> String {
     }
 }
 
-/// A caller that leaves is seen by the function; of a lost connection both sides are told.
+/// Lets a caller leave, which the function sees; of a lost connection both sides are told.
 pub fn a_far_function_sees_that_its_caller_has_left<H: Harness>(ground: H::Ground) {
     let harness = H::start(ground);
     let caller = Caller::of(&harness);

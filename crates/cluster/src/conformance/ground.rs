@@ -25,7 +25,7 @@ pub trait Ground: Copy {
     /// Stops a scheduler.
     fn stop(self, scheduler: &Handle, deadline: Duration);
 
-    /// How many of something a case has: less in the gate than in a night, whose environment has
+    /// Returns the count for a case: less in the gate than in a night, whose environment has
     /// `GANGER_CASES=full`.
     fn count(self, gate: u64, full: u64) -> u64;
 
@@ -60,7 +60,7 @@ pub trait Ground: Copy {
         refused.map_or(Ok(()), Err)
     }
 
-    /// The next message, unless none comes within this time.
+    /// Returns the next message, unless none comes within this time.
     fn next<T>(self, told: &Receiver<T>, time: Duration) -> Option<T> {
         let mut next = Err(TryRecvError::Empty);
         self.wait(time, &mut || {
@@ -70,7 +70,7 @@ pub trait Ground: Copy {
         next.ok()
     }
 
-    /// The answer, or [`CommandError::Timeout`].
+    /// Returns the answer, or [`CommandError::Timeout`].
     ///
     /// # Errors
     /// As for [`Answer::wait_timeout`].
@@ -81,7 +81,7 @@ pub trait Ground: Copy {
         }
     }
 
-    /// The end of a process.
+    /// Waits for the end of a process.
     ///
     /// # Panics
     /// The process does not end.
@@ -249,7 +249,7 @@ pub fn on_threads(case: impl Fn(Threads)) {
     case(Threads);
 }
 
-/// Whether a case has the numbers and times of a night.
+/// Returns whether a case has the numbers and times of a night.
 #[must_use]
 pub fn is_full() -> bool {
     std::env::var_os("GANGER_CASES").is_some_and(|it| it == "full")

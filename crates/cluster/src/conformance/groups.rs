@@ -10,7 +10,7 @@ use ganger_sched::{Handle, ProcessHandle};
 use std::collections::HashSet;
 use std::sync::mpsc::{Receiver, channel};
 
-/// The groups of both sides. One scheduler has them without a cluster.
+/// Returns the groups of both sides. A single scheduler has them without a cluster.
 fn groups<H: Harness>(harness: &H, scope: &str) -> [Groups; 2] {
     match harness.clusters() {
         Some(nodes) => nodes.map(|node| node.groups(scope)),
@@ -18,14 +18,15 @@ fn groups<H: Harness>(harness: &H, scope: &str) -> [Groups; 2] {
     }
 }
 
-/// A process that gives a test the numbers that it gets.
+/// Starts a process that gives a test the numbers that it gets.
 fn listener(scheduler: &Handle) -> (ProcessHandle<u64>, Receiver<u64>) {
     let (tell, told) = channel();
     let listener = actor_fn(move |_, number: u64, _| Ok(tell.send(number)?));
     (scheduler.spawn(listener).expect("it starts"), told)
 }
 
-/// A process that gives a test the changes of groups: the process, and whether it has joined.
+/// Starts a process that gives a test the changes of groups: the process, and whether it has
+/// joined.
 fn watcher(scheduler: &Handle) -> (ProcessHandle<GroupNotice>, Receiver<(Pid, bool)>) {
     let (tell, told) = channel();
     let watcher = actor_fn(move |_, notice: GroupNotice, _| {
@@ -101,8 +102,8 @@ pub fn groups_have_the_members_of_all_nodes<H: Harness>(ground: H::Ground) {
     assert!(changes.try_recv().is_err(), "each change is told once");
 }
 
-/// Each member gets each message once and in order, whatever its node. A member is picked of the
-/// own node in turn, and by a key alike on all nodes.
+/// Sends broadcasts: each member gets each message once and in order, whatever its node. A member
+/// is picked of the own node in turn, and by a key alike on all nodes.
 pub fn a_broadcast_reaches_the_members_of_all_nodes<H: Harness>(ground: H::Ground) {
     const EACH: usize = 5;
     const NUMBERS: u64 = 50;
@@ -174,7 +175,7 @@ pub fn a_broadcast_reaches_the_members_of_all_nodes<H: Harness>(ground: H::Groun
     assert!(picked.len() > EACH, "keys lead to members of all nodes");
 }
 
-/// The members of a node whose session has ended leave, and come back with the next session.
+/// Ends the session with a node: its members leave, and come back with the next session.
 pub fn members_of_a_lost_node_leave<H: Harness>(ground: H::Ground) {
     let mut harness = H::start(ground);
     if harness.is_one() {
@@ -230,8 +231,8 @@ fn register(
     registered.map_err(|error| error.kind)
 }
 
-/// A name is found on all nodes, another process of any node does not get it, and it is free when
-/// its process has ended, before that is told.
+/// Finds a name on all nodes. Another process of any node does not get the name. It is free when
+/// its process has ended, before the end is told.
 pub fn a_name_of_the_cluster_is_found_everywhere<H: Harness>(ground: H::Ground) {
     let harness = H::start(ground);
     let Some([near, far]) = harness.clusters() else {
@@ -282,7 +283,7 @@ pub fn a_name_of_the_cluster_is_found_everywhere<H: Harness>(ground: H::Ground) 
     assert!(here.1.try_recv().is_err(), "nothing was lost");
 }
 
-/// Of two processes that get a name at the same time one keeps it, and the other is told.
+/// Gives a name to two processes at the same time: a single one keeps it, and the other is told.
 pub fn a_name_of_the_cluster_has_one_holder_in_the_end<H: Harness>(ground: H::Ground) {
     let harness = H::start(ground);
     let Some([near, far]) = harness.clusters() else {

@@ -27,7 +27,7 @@ impl Cell {
         is_later.then_some(Self { value, last })
     }
 
-    /// The entry is this. A revision that is learnt is later than all before.
+    /// Returns the state if the entry is this. A revision that is learnt is later than all before.
     fn is(&self, entry: Option<&Entry>) -> Option<Self> {
         match (&self.value, entry) {
             (None, None) => Some(self.clone()),
@@ -81,7 +81,7 @@ impl Object for Cell {
     }
 }
 
-/// Concurrent operations on a few keys, while the harness disturbs: each key's history could have
+/// Writes concurrently to a few keys, while the harness disturbs: each key's history could have
 /// come from operations one after the other.
 pub fn histories_are_linearizable<H: StoreHarness>() {
     const KEYS: usize = 12;

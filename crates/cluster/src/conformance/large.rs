@@ -5,8 +5,8 @@ use super::{Ground as _, Harness, Parcel};
 use ganger_proc_api::{Envelope, Payload};
 use std::time::Duration;
 
-/// A second, a carrier of 4 MiB a second, and 6 MiB in each direction: heartbeats are heard beside,
-/// and the session lasts.
+/// Sends 6 MiB in each direction over a carrier of 4 MiB a second, with sessions of a second:
+/// heartbeats are heard meanwhile, and the session lasts.
 pub fn a_session_outlives_large_messages<H: Harness>(ground: H::Ground) {
     let part = bytes(ground.count(2 << 20, 2 << 20));
     let Some(harness) = H::start_frail(ground, Duration::from_secs(1)) else {
@@ -37,7 +37,7 @@ pub fn a_session_outlives_large_messages<H: Harness>(ground: H::Ground) {
     assert!(near.is_quiet() && far.is_quiet());
 }
 
-/// Eight MiB between small messages: of one sender in order, and with the same bytes.
+/// Sends eight MiB between small messages: of one sender in order, and with the same bytes.
 pub fn large_messages_keep_the_order_of_their_sender<H: Harness>(ground: H::Ground) {
     let large = bytes(ground.count(8 << 20, 8 << 20));
     let harness = H::start(ground);

@@ -33,7 +33,7 @@ pub fn far_pids_have_the_node_and_near_ones_do_not<H: Harness>(ground: H::Ground
     }
 }
 
-/// One sender, one receiver, with a small mailbox: a million messages in a full run.
+/// Sends from one sender to one receiver, with a small mailbox: a million messages in a full run.
 pub fn messages_of_a_pair_keep_their_order<H: Harness>(ground: H::Ground) {
     let many = ground.count(MANY, 1_000_000);
     let harness = H::start(ground);
@@ -45,7 +45,7 @@ pub fn messages_of_a_pair_keep_their_order<H: Harness>(ground: H::Ground) {
     assert!(far.is_quiet());
 }
 
-/// Eight senders in both directions at once.
+/// Sends from eight senders, in both directions at once.
 pub fn messages_of_many_pairs_keep_their_order<H: Harness>(ground: H::Ground) {
     let harness = H::start(ground);
     let many = ground.count(MANY / 8, MANY / 8);
@@ -70,7 +70,7 @@ pub fn messages_of_many_pairs_keep_their_order<H: Harness>(ground: H::Ground) {
     }
 }
 
-/// Both directions over a carrier that loses, repeats and reorders.
+/// Sends in both directions over a carrier that loses, repeats and reorders.
 pub fn nothing_is_lost_or_doubled_by_a_bad_carrier<H: Harness>(ground: H::Ground) {
     let harness = H::start(ground);
     if !harness.disturb() {
@@ -142,7 +142,7 @@ pub fn plain_values_and_registered_types_cross<H: Harness>(ground: H::Ground) {
     );
 }
 
-/// A type without a codec is refused where it is sent, and the message comes back as it was.
+/// Refuses a type without a codec where it is sent: the message comes back as it was.
 pub fn what_has_no_codec_comes_back<H: Harness>(ground: H::Ground) {
     let harness = H::start(ground);
     let far = Strings::start(harness.far());
@@ -171,7 +171,8 @@ pub fn what_has_no_codec_comes_back<H: Harness>(ground: H::Ground) {
     assert_eq!(far.number(), 1);
 }
 
-/// Control messages overtake the others in the mailbox, and keep an order of their own.
+/// Sends control messages, which overtake the others in the mailbox, and keep an order of their
+/// own.
 pub fn control_overtakes_and_has_its_order<H: Harness>(ground: H::Ground) {
     let harness = H::start(ground);
     let far = Strings::start(harness.far());
@@ -202,7 +203,8 @@ pub fn control_overtakes_and_has_its_order<H: Harness>(ground: H::Ground) {
     assert!(numbers.eq(control.chain(others)));
 }
 
-/// Within a node the sender learns it; to another node the message is on its way.
+/// Sends to a process that is gone. Within a node the sender learns so; to another node the message
+/// is on its way.
 pub fn a_message_to_a_process_that_is_gone_is_no_error_of_the_link<H: Harness>(ground: H::Ground) {
     let harness = H::start(ground);
     let gone = harness.far().spawn(process_fn(|_, _, out| {

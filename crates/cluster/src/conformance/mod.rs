@@ -77,13 +77,13 @@ pub trait Harness: Sized {
     /// offers [`CHILD`] by [`child`].
     fn start(ground: Self::Ground) -> Self;
 
-    /// Where the schedulers run.
+    /// Returns where the schedulers run.
     fn ground(&self) -> Self::Ground;
 
-    /// Both schedulers, the near first.
+    /// Returns both schedulers, the near first.
     fn schedulers(&self) -> [&Handle; 2];
 
-    /// The scheduler of the senders and the watchers.
+    /// Returns the scheduler of the senders and the watchers.
     fn near(&self) -> Side<Self::Ground> {
         let [near, _] = self.schedulers();
         Side {
@@ -92,7 +92,7 @@ pub trait Harness: Sized {
         }
     }
 
-    /// The scheduler of the processes that they send to and watch.
+    /// Returns the scheduler of the processes that they send to and watch.
     fn far(&self) -> Side<Self::Ground> {
         let [_, far] = self.schedulers();
         Side {
@@ -101,12 +101,13 @@ pub trait Harness: Sized {
         }
     }
 
-    /// Whether both are the same.
+    /// Returns whether both are the same.
     fn is_one(&self) -> bool {
         false
     }
 
-    /// Both as nodes of a cluster, the near first. `None`: they are one scheduler.
+    /// Returns both as nodes of a cluster, the near first. `None`: they are one scheduler. `None`:
+    /// they are one scheduler.
     fn clusters(&self) -> Option<[&Cluster; 2]> {
         None
     }
@@ -126,8 +127,8 @@ pub trait Harness: Sized {
         false
     }
 
-    /// As [`start`](Self::start), with sessions that end after this time, and with the hooks
-    /// [`pause_far`](Self::pause_far), [`cut_way`](Self::cut_way) and
+    /// Starts as [`start`](Self::start) does, with sessions that end after this time, and with the
+    /// hooks [`pause_far`](Self::pause_far), [`cut_way`](Self::cut_way) and
     /// [`throttle`](Self::throttle). `None`: the harness can't.
     fn start_frail(_ground: Self::Ground, _dead: Duration) -> Option<Self> {
         None
@@ -142,18 +143,18 @@ pub trait Harness: Sized {
     /// Has the carrier pass no more than so many bytes a second, in each direction.
     fn throttle(&self, _bytes: u64) {}
 
-    /// The entries of all tables between both nodes, and the messages that wait there: those of
-    /// the near node, and of the far. `None`: the harness has no tables.
+    /// Returns the number of entries of all tables between both nodes, and of messages that wait
+    /// there: for the near node, and for the far. `None`: the harness has no tables.
     fn entries(&self) -> Option<[usize; 2]> {
         None
     }
 
-    /// The PID of a far process, as the near scheduler knows it.
+    /// Returns the PID of a far process, as the near scheduler knows it.
     fn far_pid(&self, pid: Pid) -> Pid {
         self.near().canonical(self.far().absolute(pid))
     }
 
-    /// The PID of a near process, as the far scheduler knows it.
+    /// Returns the PID of a near process, as the far scheduler knows it.
     fn near_pid(&self, pid: Pid) -> Pid {
         self.far().canonical(self.near().absolute(pid))
     }
@@ -180,12 +181,12 @@ pub fn types(types: &mut Types) {
         .add::<Pay>("conformance.pay");
 }
 
-/// A scheduler of a harness, with its threads.
+/// Returns a builder of a scheduler of a harness, with its threads.
 pub fn scheduler(node: &str) -> Builder {
     settings(Scheduler::builder().workers(2).node(node))
 }
 
-/// The settings of each scheduler of a harness.
+/// Sets the settings of each scheduler of a harness.
 pub fn settings(builder: Builder) -> Builder {
     builder
         .mailbox_limit(100)

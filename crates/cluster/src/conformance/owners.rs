@@ -157,7 +157,7 @@ fn has_order(calls: &[Called<Turn>]) -> bool {
     is_linearizable(&begin, calls)
 }
 
-/// The last calls of the shortest beginning that has no order.
+/// Returns the last calls of the shortest beginning that has no order.
 fn first_without_order(mut calls: Vec<Called<Turn>>) -> String {
     const SHOWN: usize = 12;
     calls.sort_by_key(|it| it.called);
@@ -192,7 +192,7 @@ mod tests {
         FencingToken(number)
     }
 
-    /// An owner from 1 to 20 at least, and the next from 30 on.
+    /// Returns a history with an owner from 1 to 20 at least, and the next from 30 on.
     fn two() -> OwnerHistory {
         let mut history = OwnerHistory::default();
         history.granted(token(5), 1..=2);

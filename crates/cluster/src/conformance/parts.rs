@@ -139,7 +139,7 @@ impl<G: Ground> Strings<G> {
         assert!(stood.expect("the process lives"));
     }
 
-    /// The next event that the process has seen.
+    /// Returns the next event that the process has seen.
     pub(super) fn next(&self) -> Seen {
         let next = self.side.ground.next(&self.seen, PATIENCE);
         next.expect("something is seen")
@@ -157,7 +157,7 @@ impl<G: Ground> Strings<G> {
         first.as_u64().expect("a number")
     }
 
-    /// The next number, unless nothing is seen for this time.
+    /// Returns the next number, unless nothing is seen for this time.
     pub(super) fn number_within(&self, time: Duration) -> Option<u64> {
         let seen = self.side.ground.next(&self.seen, time)?;
         match seen {
@@ -166,7 +166,7 @@ impl<G: Ground> Strings<G> {
         }
     }
 
-    /// The notices so far. Nothing else has been seen.
+    /// Returns the notices so far. Nothing else has been seen.
     pub(super) fn exits(&self) -> Vec<(Pid, Tag, ExitCause)> {
         let notice = |seen| match seen {
             Seen::Exit(pid, tag, cause) => (pid, tag, cause),
@@ -182,12 +182,12 @@ impl<G: Ground> Strings<G> {
         }
     }
 
-    /// Whether nothing has been seen beside.
+    /// Returns whether nothing further has been seen.
     pub(super) fn is_quiet(&self) -> bool {
         matches!(self.seen.try_recv(), Err(TryRecvError::Empty))
     }
 
-    /// The end of the process.
+    /// Waits for the end of the process.
     pub(super) fn wait(self) -> ganger_proc_api::ExitReason {
         self.side.ground.end(self.handle)
     }

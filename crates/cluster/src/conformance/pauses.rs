@@ -7,7 +7,8 @@ use ganger_link::Registry as _;
 use ganger_proc_api::{Envelope, ExitCause, SendErrorKind};
 use std::time::Duration;
 
-/// When sessions end: 2 s, and 7 s in a full run. A busy machine pauses a node for a while.
+/// Returns the time after which sessions end: 2 s, and 7 s in a full run. A busy machine pauses a
+/// node for a while.
 fn dead() -> Duration {
     millis(2_000, 7_000)
 }
@@ -16,8 +17,8 @@ fn millis(gate: u64, full: u64) -> Duration {
     Duration::from_millis(if is_full() { full } else { gate })
 }
 
-/// A third of the time after which a session ends; 5 s of 7 in a full run. All that is accepted
-/// meanwhile arrives in order.
+/// Pauses a node for a third of the time after which a session ends; 5 s of 7 in a full run. All
+/// messages accepted meanwhile arrive in order.
 pub fn a_short_pause_loses_nothing<H: Harness>(ground: H::Ground) {
     let Some(harness) = H::start_frail(ground, dead()) else {
         return;
@@ -49,8 +50,8 @@ pub fn a_short_pause_loses_nothing<H: Harness>(ground: H::Ground) {
     assert!(near.is_quiet() && far.is_quiet());
 }
 
-/// Twice the time after which a session ends; 15 s of 7 in a full run. Both sides are told once,
-/// processes live on, and the next session carries messages.
+/// Pauses a node for twice the time after which a session ends; 15 s of 7 in a full run. Both sides
+/// are told once, processes live on, and the next session carries messages.
 pub fn a_long_pause_is_told_to_both<H: Harness>(ground: H::Ground) {
     let Some(harness) = H::start_frail(ground, dead()) else {
         return;
@@ -79,7 +80,7 @@ pub fn a_cut_of_one_way_is_told_to_both<H: Harness>(ground: H::Ground) {
     });
 }
 
-/// A far process without a watcher.
+/// Starts a far process without a watcher.
 fn fresh<H: Harness>(harness: &H) -> ganger_proc_api::Pid {
     let process = Strings::start(harness.far());
     process.pid()

@@ -5,8 +5,8 @@ use super::{Ground, Harness, Side};
 use ganger_link::{Lane, LinkContext as _, Registry as _};
 use ganger_proc_api::{Envelope, ExitCause, Pid};
 
-/// A PID with its node, and without where the process is at home: each call takes either, and one
-/// undoes what the other did.
+/// Makes each call with a PID with its node, and without where the process is at home: each takes
+/// either, and undoes what a call with the other did.
 pub fn each_call_takes_pids_with_and_without_the_node<H: Harness>(ground: H::Ground) {
     let harness = H::start(ground);
     let (near, far) = (harness.near(), harness.far());
@@ -25,7 +25,7 @@ pub fn each_call_takes_pids_with_and_without_the_node<H: Harness>(ground: H::Gro
     }
 }
 
-/// Every call with the first form, and its opposite with the second.
+/// Makes every call with the first form, and its opposite with the second.
 fn each_call<G: Ground>(caller: &Side<G>, home: &Side<G>, forms: impl Fn(Pid) -> [Pid; 2]) {
     let puppet = Strings::start(caller);
     let target = Strings::start(home);

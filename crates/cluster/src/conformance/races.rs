@@ -8,7 +8,7 @@ use ganger_proc_api::ExitCause;
 
 const ROUNDS: u64 = 60;
 
-/// A process ends while its monitor is taken back.
+/// Ends a process while its monitor is taken back.
 pub fn a_monitor_taken_back_beside_the_end_is_told_at_most_once<H: Harness>(ground: H::Ground) {
     let harness = H::start(ground);
     let watcher = Strings::start(harness.near());
@@ -124,7 +124,7 @@ pub fn an_end_beside_the_end_of_the_connection_is_told_once<H: Harness>(ground: 
     assert!(watcher.is_quiet());
 }
 
-/// Two processes ask for a link to each other at the same time, and one takes it back, or ends.
+/// Links two processes to each other at the same time; then one takes the link back, or ends.
 pub fn links_of_both_sides_at_once_are_one<H: Harness>(ground: H::Ground) {
     let harness = H::start(ground);
     for round in 0..ROUNDS / 2 {
@@ -153,7 +153,7 @@ pub fn links_of_both_sides_at_once_are_one<H: Harness>(ground: H::Ground) {
     }
 }
 
-/// A link is taken back while the other process ends. The next link of the process is not touched.
+/// Takes a link back while the other process ends. The next link of the process is not touched.
 pub fn a_link_taken_back_beside_the_end_is_told_at_most_once<H: Harness>(ground: H::Ground) {
     let harness = H::start(ground);
     let near = Strings::start(harness.near());

@@ -7,7 +7,7 @@ use std::sync::mpsc::channel;
 use std::thread;
 use std::time::Duration;
 
-/// A process that takes nothing for a while, with more messages than its mailbox holds.
+/// Sends more messages than its mailbox holds to a process that takes nothing for a while.
 pub fn a_full_mailbox_stops_no_other_pair<H: Harness>(ground: H::Ground) {
     let harness = H::start(ground);
     if harness.is_one() {
@@ -44,7 +44,8 @@ fn fill<H: Harness>(harness: &H, pid: Pid) -> (usize, usize) {
     panic!("nothing bounds what waits");
 }
 
-/// A process that takes nothing has no credit left: data waits, control and requests go on.
+/// Sends to a process that takes nothing, until no credit is left: data waits, control and requests
+/// go on.
 pub fn a_full_mailbox_stops_no_control<H: Harness>(ground: H::Ground) {
     let harness = H::start(ground);
     if harness.is_one() {
@@ -69,7 +70,7 @@ pub fn a_full_mailbox_stops_no_control<H: Harness>(ground: H::Ground) {
     }
 }
 
-/// The scheduler of a sender that waits for room is stopped: the message comes back.
+/// Stops the scheduler of a sender that waits for room: the message comes back.
 pub fn a_stop_ends_the_wait_for_room<H: Harness>(ground: H::Ground) {
     if !H::Ground::HAS_THREADS {
         return;
@@ -109,7 +110,8 @@ pub fn a_stop_ends_the_wait_for_room<H: Harness>(ground: H::Ground) {
     });
 }
 
-/// More than all queues hold: a send is refused with the message, and those that wait go in order.
+/// Sends more than all queues hold: a send is refused with the message, and the waiting sends go in
+/// order.
 pub fn a_sender_waits_for_room_in_order<H: Harness>(ground: H::Ground) {
     let harness = H::start(ground);
     let slow = Strings::start(harness.far());

@@ -6,8 +6,8 @@ use ganger_link::LinkContext as _;
 use ganger_proc_api::ExitCause;
 use std::time::Duration;
 
-/// Each monitor and each link across a lost connection is told so, once, at both sides: ten
-/// thousand monitors, and a hundred thousand in a full run.
+/// Loses a connection: each monitor and each link across is told so, once, at both sides. There are
+/// ten thousand monitors, and a hundred thousand in a full run.
 pub fn the_end_of_the_connection_is_told_once<H: Harness>(ground: H::Ground) {
     let many = ground.count(10_000, 100_000);
     let harness = H::start(ground);
@@ -54,7 +54,7 @@ pub fn the_end_of_the_connection_is_told_once<H: Harness>(ground: H::Ground) {
     assert!(!far.handle.is_finished(), "a process lives on");
 }
 
-/// A node that has started again has none of its processes of before, nor others in their place.
+/// Starts a node again, which has none of its processes of before, nor others in their place.
 pub fn a_stale_pid_is_not_found<H: Harness>(ground: H::Ground) {
     let mut harness = H::start(ground);
     let before = Strings::start(harness.far());
@@ -78,7 +78,8 @@ pub fn a_stale_pid_is_not_found<H: Harness>(ground: H::Ground) {
     }
 }
 
-/// What processes send in their last steps arrives, and the stop ends in time.
+/// Stops a node whose processes send in their last steps: the messages arrive, and the stop ends in
+/// time.
 pub fn a_stop_carries_the_last_messages<H: Harness>(ground: H::Ground) {
     let harness = H::start(ground);
     if harness.is_one() {

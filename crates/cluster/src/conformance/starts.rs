@@ -46,12 +46,14 @@ pub fn child(spawner: Spawner<Handle>, number: u64) -> Result<Pid, BoxError> {
     Ok(spawner.submit(Child(number), "main", ())?.pid())
 }
 
-/// The near node. `None`: the harness has a single scheduler.
+/// Returns the near node. `None`: the harness has a single scheduler. `None`: the harness has a
+/// single scheduler.
 pub(super) fn near_node<H: Harness>(harness: &H) -> Option<&Cluster> {
     harness.clusters().map(|[near, _]| near)
 }
 
-/// A start at the far node. `None` where the harness has a single scheduler.
+/// Returns a start at the far node. `None` where the harness has a single scheduler. `None` where
+/// the harness has a single scheduler.
 fn start<H: Harness>(harness: &H, number: u64) -> Option<FarSpawn> {
     let far: NodeName = harness.far().node_name().expect("it is a node");
     let node: &Cluster = near_node(harness)?;
@@ -80,7 +82,7 @@ fn traps<G: Ground>(process: &Strings<G>) {
     });
 }
 
-/// The notice of a process that ends in its first step comes once, with the cause.
+/// Starts a process that ends in its first step: the notice comes once, with the cause.
 pub fn a_process_started_elsewhere_is_monitored_from_its_first_moment<H: Harness>(
     ground: H::Ground,
 ) {
@@ -98,7 +100,8 @@ pub fn a_process_started_elsewhere_is_monitored_from_its_first_moment<H: Harness
     assert!(watcher.is_quiet());
 }
 
-/// A kind that is not offered, an `init` that fails, a connection that is lost.
+/// Starts a kind that is not offered, with an `init` that fails, and over a connection that is
+/// lost.
 pub fn a_start_elsewhere_that_fails_says_why<H: Harness>(ground: H::Ground) {
     let harness = H::start(ground);
     let Some(refused) = start(&harness, REFUSED) else {
@@ -127,8 +130,8 @@ pub fn a_start_elsewhere_that_fails_says_why<H: Harness>(ground: H::Ground) {
     assert!(watcher.is_quiet());
 }
 
-/// The end of either ends the other. An asker that traps exits is told, also of a process that ends
-/// in its first step, and not before it has the PID.
+/// Links a start: the end of either ends the other. An asker that traps exits is told, also of a
+/// process that ends in its first step, and not before it has the PID.
 pub fn a_process_started_elsewhere_is_linked_from_its_first_moment<H: Harness>(ground: H::Ground) {
     let harness = H::start(ground);
     let asker = Strings::start(harness.near());
@@ -167,7 +170,7 @@ pub fn a_process_started_elsewhere_is_linked_from_its_first_moment<H: Harness>(g
     assert!(asker.is_quiet());
 }
 
-/// An asker that ends before the answer takes the process along.
+/// Ends an asker before the answer: the linked process ends, too.
 pub fn a_linked_process_ends_with_an_asker_that_ends_early<H: Harness>(ground: H::Ground) {
     let harness = H::start(ground);
     let mut askers = Vec::new();
@@ -204,7 +207,7 @@ pub fn a_linked_process_ends_with_an_asker_that_ends_early<H: Harness>(ground: H
     }
 }
 
-/// Both ends of the link are told of a lost connection.
+/// Loses the connection: both ends of the link are told.
 pub fn a_link_of_a_start_elsewhere_ends_with_the_connection<H: Harness>(ground: H::Ground) {
     let harness = H::start(ground);
     let Some(first) = start(&harness, LIVES) else {

@@ -7,7 +7,7 @@ use ganger_link::{LinkContext as _, Registry as _};
 use ganger_proc_api::{Envelope, ExitCause};
 use std::time::Duration;
 
-/// The near node has messages for a far node that is paused, and stops. The stop is over at its
+/// Stops the near node, which has messages for a far node that is paused. The stop is over at its
 /// deadline, and the far node is told when it goes on.
 pub fn a_stop_ends_in_time_though_the_peer_takes_nothing<H: Harness>(ground: H::Ground) {
     let Some(harness) = H::start_frail(ground, Duration::from_secs(4)) else {
@@ -108,7 +108,7 @@ pub fn nothing_is_left_in_the_tables<H: Harness>(ground: H::Ground) {
     }
 }
 
-/// A thousand processes monitor another, and end. Their monitors don't stay until its end.
+/// Ends a thousand processes that monitor another. Their monitors don't stay until its end.
 pub fn monitors_end_with_their_watchers<H: Harness>(ground: H::Ground) {
     const MANY: usize = 1_000;
     let harness = H::start(ground);

@@ -21,7 +21,7 @@ pub trait StoreHarness: Sized {
     /// Starts an empty store.
     fn start() -> Self;
 
-    /// The store, as the first or the second of two nodes has it.
+    /// Returns the store, as the first or the second of two nodes has it.
     fn store(&self, node: usize) -> Arc<dyn Store>;
 
     /// Restarts the store. False: it can't.
@@ -130,7 +130,7 @@ impl Seen {
         }
     }
 
-    /// The next snapshot, behind the loss that announces it.
+    /// Returns the next snapshot, behind the loss that announces it.
     fn snapshot_again(&self) -> Vec<Entry> {
         let mut has_lost = false;
         loop {
@@ -146,7 +146,7 @@ impl Seen {
     }
 }
 
-/// The revision and the key of a change.
+/// Returns the revision and the key of a change.
 fn change(change: &StoreChange) -> (Revision, &str) {
     match change {
         StoreChange::Put(entry) => (entry.revision, &entry.key),
@@ -155,7 +155,8 @@ fn change(change: &StoreChange) -> (Revision, &str) {
     }
 }
 
-/// Create, update and delete look at the revision, at both nodes, and say what is there.
+/// Creates, updates and deletes with a look at the revision, at both nodes: each says what is
+/// there.
 pub fn a_write_says_what_it_replaces<H: StoreHarness>() {
     let harness = H::start();
     let [near, far] = [0, 1].map(|node| harness.store(node));
@@ -213,7 +214,7 @@ pub fn a_write_beyond_the_limits_is_refused<H: StoreHarness>() {
     assert_eq!(get(&store, "other"), None);
 }
 
-/// Of many that create the same key at once, one does; revisions are not used twice.
+/// Creates the same key by many writers at once: one succeeds, and revisions are not used twice.
 pub fn of_many_writers_one_succeeds<H: StoreHarness>() {
     let harness = H::start();
     let mut all = Vec::new();
@@ -244,7 +245,7 @@ pub fn of_many_writers_one_succeeds<H: StoreHarness>() {
     assert!(all.is_sorted_by(|one, next| one < next), "{all:?}");
 }
 
-/// A watch tells what is there, and then each change of its keys, in order, at both nodes.
+/// Watches keys: the watch tells what is there, and then each change, in order, at both nodes.
 pub fn a_watch_begins_with_a_snapshot<H: StoreHarness>() {
     let harness = H::start();
     let [near, far] = [0, 1].map(|node| harness.store(node));
@@ -309,7 +310,8 @@ pub fn a_watch_begins_with_a_snapshot<H: StoreHarness>() {
     }
 }
 
-/// A lease keeps its entries while it is renewed, and then takes them along; it never comes back.
+/// Grants a lease, which keeps its entries while it is renewed, and then takes them along; it never
+/// comes back.
 pub fn entries_end_with_their_lease<H: StoreHarness>() {
     let harness = H::start();
     let [near, far] = [0, 1].map(|node| harness.store(node));
@@ -352,7 +354,7 @@ pub fn entries_end_with_their_lease<H: StoreHarness>() {
     assert!(again > gone[1].1);
 }
 
-/// A renewed lease outlasts its time.
+/// Renews a lease, which outlasts its time.
 pub fn a_renewed_lease_keeps_its_entries<H: StoreHarness>() {
     let harness = H::start();
     let store = harness.store(1);
@@ -369,7 +371,7 @@ pub fn a_renewed_lease_keeps_its_entries<H: StoreHarness>() {
     assert_eq!(get(&store, "a").expect("it is kept").revision, revision);
 }
 
-/// A lease that is revoked takes its entries along at once.
+/// Revokes a lease, which takes its entries along at once.
 pub fn a_revoked_lease_takes_its_entries_along<H: StoreHarness>() {
     let harness = H::start();
     let [near, far] = [0, 1].map(|node| harness.store(node));
@@ -391,7 +393,7 @@ pub fn a_revoked_lease_takes_its_entries_along<H: StoreHarness>() {
     assert_eq!(late, Err(StoreError::NoLease));
 }
 
-/// After a restart the entries and numbers are there, and each lease has its whole time again.
+/// Restarts the store: the entries and numbers are there, and each lease has its whole time again.
 pub fn a_restart_forgets_nothing<H: StoreHarness>() {
     let mut harness = H::start();
     let store = harness.store(0);
@@ -428,7 +430,7 @@ pub fn a_restart_forgets_nothing<H: StoreHarness>() {
     });
 }
 
-/// A node that can't reach the store learns so, and its watch begins anew.
+/// Parts a node from the store: the node learns so, and its watch begins anew.
 pub fn a_node_apart_is_told_so<H: StoreHarness>() {
     let harness = H::start();
     let [near, far] = [0, 1].map(|node| harness.store(node));

@@ -14,7 +14,7 @@ pub trait StrongHarness: Sized {
     /// Starts both, with leases of this time.
     fn start(lease: Duration) -> Self;
 
-    /// The nodes and their schedulers.
+    /// Returns a node, and its scheduler.
     fn node(&self, node: usize) -> (&Scheduler, &Cluster);
 
     /// Puts the store out of the second node's reach, or in reach again. False: it can't.
@@ -110,7 +110,7 @@ fn sites<H: StrongHarness>(lease: Duration) -> (H, [Site; 2]) {
     (harness, sites)
 }
 
-/// A name has one owner, which both nodes find, and then the next, with a greater token.
+/// Gives a name to an owner, which both nodes find, and then to the next, with a greater token.
 pub fn a_strong_name_has_one_owner<H: StrongHarness>() {
     let (harness, [near, far]) = sites::<H>(LONG);
     assert_eq!(near.find("billing"), None);
@@ -148,7 +148,7 @@ pub fn a_strong_name_has_one_owner<H: StrongHarness>() {
     assert!(far.lost.try_recv().is_err() && near.lost.try_recv().is_err());
 }
 
-/// A node that can't reach the store gives its names up, before another has them.
+/// Parts a node from the store: the node gives its names up, before another has them.
 pub fn a_node_apart_gives_its_names_up<H: StrongHarness>() {
     let (harness, [near, far]) = sites::<H>(SHORT);
     let token = far.register("billing").expect("it is free");
@@ -182,7 +182,7 @@ pub fn a_node_apart_gives_its_names_up<H: StrongHarness>() {
     far.register_in_time("other");
 }
 
-/// A lock goes from one to the next in the order of the calls, with greater tokens.
+/// Hands a lock from one owner to the next, in the order of the calls, with greater tokens.
 pub fn a_lock_has_one_owner_in_turn<H: StrongHarness>() {
     let (_harness, [near, far]) = sites::<H>(LONG);
     let first = near.lock("invoices");

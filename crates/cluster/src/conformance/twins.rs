@@ -41,13 +41,13 @@ fn node(twin: &Twin, name: &str, dead: Duration) -> (Scheduler, Cluster) {
 }
 
 impl Twins {
-    /// The twin, for its knobs.
+    /// Returns the twin, for its knobs.
     #[must_use]
     pub fn twin(&self) -> &Twin {
         &self.twin
     }
 
-    /// Both nodes, the near first.
+    /// Returns both nodes, the near first.
     #[must_use]
     pub fn nodes(&self) -> &[Cluster; 2] {
         &self.nodes

@@ -94,8 +94,8 @@ impl State {
         Ok(())
     }
 
-    /// Whether a waiting sender may try again, whose message of so many bytes was refused beside
-    /// the queue.
+    /// Returns whether a waiting sender may try again, whose message of this length was refused
+    /// beside the queue.
     pub(super) fn has_room_beside(&self, wanted: usize) -> bool {
         let streams = &self.streams[Lane::Data.index()];
         self.has_room(Lane::Data) && streams.has_room_for(wanted, MAX_MESSAGE)
@@ -108,7 +108,7 @@ impl State {
         waker
     }
 
-    /// How many senders wait for room.
+    /// Returns the number of senders that wait for room.
     pub(super) fn waiting(&self) -> usize {
         self.waiting.len()
     }

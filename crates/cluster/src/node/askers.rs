@@ -30,6 +30,8 @@ enum Asking {
 }
 
 impl Asker {
+    /// Begins to watch the asker.
+    ///
     /// # Errors
     /// The process has ended.
     pub(crate) fn new(scheduler: &Handle, process: &Address) -> Result<Self, BoxError> {
@@ -44,13 +46,13 @@ impl Asker {
         })
     }
 
-    /// The link with the started process.
+    /// Returns the link with the started process.
     pub(crate) fn link(&self, started: Pid) -> RemoteLink {
         RemoteLink::new(self.process, started, self.number)
     }
 
-    /// The start has been answered, and the link is in the tables. `begin` enters the link for the
-    /// asker, unless that has ended; `signal` sends its end.
+    /// Notes that the start has been answered, and the link is in the tables. `begin` enters the
+    /// link for the asker, unless that has ended; `signal` sends its end.
     pub(crate) fn answered(
         self,
         begin: impl FnOnce() -> bool,
@@ -86,7 +88,7 @@ impl ExitAction for AskerEnds {
         }
     }
 
-    /// A restart in place breaks links.
+    /// Returns true: a restart in place breaks links.
     fn ends_with_incarnation(&self) -> bool {
         true
     }

@@ -40,7 +40,7 @@ pub(crate) struct Base {
 }
 
 impl Base {
-    /// The time of sessions. Any thread may ask.
+    /// Returns the time of sessions. Any thread may ask.
     pub(crate) fn now() -> Instant {
         Instant::from_nanos(0) + here::now()
     }

@@ -119,7 +119,7 @@ impl Cluster {
 }
 
 impl Builder {
-    /// The name of the cluster. Nodes of other clusters are refused. `ganger` by default.
+    /// Sets the name of the cluster. Nodes of other clusters are refused. `ganger` by default.
     pub fn cluster(self, name: impl Into<Arc<str>>) -> Self {
         Self {
             cluster: name.into(),
@@ -127,7 +127,8 @@ impl Builder {
         }
     }
 
-    /// What carries frames between nodes: a [`Twin`](crate::Twin)'s engine in tests, for instance.
+    /// Sets the engine that carries frames between nodes: of a [`Twin`](crate::Twin) in tests, for
+    /// instance.
     pub fn engine(self, engine: impl Engine + 'static) -> Self {
         Self {
             engine: Some(Box::new(engine)),
@@ -135,13 +136,13 @@ impl Builder {
         }
     }
 
-    /// A secret that all nodes of the cluster have. A node with another is refused. For engines
-    /// that prove nothing themselves, as a twin: the direct engine has a cookie of its own.
+    /// Sets a secret that all nodes of the cluster have. A node with another secret is refused. For
+    /// engines that prove nothing themselves, as a twin: the direct engine has a cookie of its own.
     pub fn cookie(self, secret: impl AsRef<[u8]>) -> Self {
         self.proof(Cookie::new(secret.as_ref()))
     }
 
-    /// How nodes prove that they belong to the cluster, in place of a cookie.
+    /// Sets how nodes prove that they belong to the cluster, in place of a cookie.
     pub fn proof(self, proof: impl Proof + 'static) -> Self {
         Self {
             proof: Arc::new(proof),
@@ -200,8 +201,8 @@ impl Builder {
         self
     }
 
-    /// The consistent store of the cluster, a [`Registrar`] or another: all nodes must have the
-    /// same. Without a call the engine's is taken, if it has one.
+    /// Sets the consistent store of the cluster, a [`Registrar`] or another: all nodes must have
+    /// the same. Without a call the engine's is taken, if it has one.
     pub fn store(self, store: impl Into<StoreSource>) -> Self {
         Self {
             store: Some(store.into()),
@@ -209,15 +210,16 @@ impl Builder {
         }
     }
 
-    /// The time of the node's lease, for its strong names and locks: 10 s by default, from a second
-    /// to a day. It is renewed five times as often. Names and locks are lost when half of it has
-    /// passed without a renewal, and are free for others when all of it has passed.
+    /// Sets the time of the node's lease, for its strong names and locks: 10 s by default, from a
+    /// second to a day. The node renews the lease five times in this time. Names and locks are lost
+    /// when half of the time has passed without a renewal, and are free for others when all of it
+    /// has passed.
     pub fn lease(self, time: Duration) -> Self {
         let lease = time.clamp(Duration::from_secs(1), MAX_TTL);
         Self { lease, ..self }
     }
 
-    /// The clock of the lease, for tests of sleeping machines.
+    /// Sets the clock of the lease, for tests of sleeping machines.
     #[doc(hidden)]
     pub fn lease_clock(self, clock: impl Fn() -> Instant + Send + Sync + 'static) -> Self {
         Self {

@@ -55,7 +55,8 @@ pub(crate) fn encode<'t>(
     }
 }
 
-/// The same for values without replies, addresses and PIDs inside, and nothing for others.
+/// Encodes values as [`encode`] does, but none with replies, addresses or PIDs inside: then returns
+/// `None`.
 pub(crate) fn plain<'t>(
     peer: &'t Arc<Peer>,
     payloads: &mut Payloads,
@@ -67,7 +68,7 @@ pub(crate) fn plain<'t>(
     }))
 }
 
-/// The same for all others.
+/// Encodes values as [`encode`] does, with replies, addresses and PIDs inside.
 pub(crate) fn crossing<'t>(
     peer: &'t Arc<Peer>,
     scheduler: &Handle,
@@ -104,7 +105,7 @@ pub(crate) fn ask(
     unwanted
 }
 
-/// The asker has gone, or has taken its question back.
+/// Takes a question back: its asker has gone, or wants no answer.
 fn take_back(peer: &Weak<Peer>, number: u64) {
     let Some(peer) = peer.upgrade() else {
         return;
@@ -155,8 +156,8 @@ pub(crate) fn converted(
     )
 }
 
-/// The peer wants no answer to this question. A question whose answer was on its way is said to be
-/// unwanted once more, when its asker has got the answer, and is forgotten then.
+/// Notes that the peer wants no answer to this question. A question whose answer was on its way is
+/// said to be unwanted once more, when its asker has got the answer, and is forgotten then.
 pub(crate) fn unwanted(peer: &Peer, half: Half, number: u64) {
     let far = peer.look(|state| {
         if state.session().session() != Some(half) {
@@ -197,7 +198,7 @@ impl Answering {
         self.half
     }
 
-    /// The replies that have come since the last call.
+    /// Takes the replies that have come since the last call.
     pub(crate) fn numbers(&self) -> Vec<u64> {
         std::mem::take(&mut lock(&self.numbers))
     }
@@ -343,7 +344,7 @@ impl Answers for Answering {
 const VALUE: u8 = 0;
 const ERROR: u8 = 1;
 
-/// The bytes of an answer, the replies inside of it, and the answer itself.
+/// Writes an answer. Returns its bytes, the replies inside of it, and the answer itself.
 fn write(
     peer: &Arc<Peer>,
     scheduler: &Handle,
@@ -374,7 +375,7 @@ fn write_error(error: &CommandError) -> Bytes {
     apart.finish()
 }
 
-/// The error in the place of an answer without room.
+/// Returns the error in the place of an answer without room.
 fn no_room() -> Bytes {
     let text = "the answer is lost: too many large answers wait for the connection";
     write_error(&CommandError::Failed(text.into()))
@@ -383,7 +384,7 @@ fn no_room() -> Bytes {
 /// An answer, the numbers of the replies inside of it, and the context of its sender's trace.
 pub(crate) type Answer = (Result<Payload, CommandError>, Vec<u64>, Option<Bytes>);
 
-/// The answer in the bytes.
+/// Reads the answer in the bytes.
 pub(crate) fn read(decoder: &Decoder, types: &Types, body: Bytes) -> Result<Answer, ReadError> {
     let mut reader = Reader::new(body);
     let mut known = Known::default();

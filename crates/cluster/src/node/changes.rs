@@ -166,7 +166,8 @@ fn take_out(
     }
 }
 
-/// False: the watcher has ended, or its function has panicked. A panic must not end the link.
+/// Tells a watcher of a change. False: the watcher has ended, or its function has panicked. A panic
+/// must not end the link.
 fn is_told(watcher: &Recipient<NodeChange>, change: NodeChange) -> bool {
     let told = contain(|| watcher.send_system(change).is_ok());
     told.unwrap_or_else(|| {

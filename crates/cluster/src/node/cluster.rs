@@ -69,19 +69,20 @@ impl Cluster {
         Self { core, leaving }
     }
 
-    /// The name of the node.
+    /// Returns the name of the node.
     #[must_use]
     pub fn name(&self) -> NodeName {
         self.core.base.node
     }
 
-    /// The run of the node.
+    /// Returns the run of the node.
     #[must_use]
     pub fn incarnation(&self) -> Incarnation {
         self.core.base.halves.incarnation()
     }
 
-    /// The nodes with a session at the moment, in the order of their names, without this node.
+    /// Returns the nodes with a session at the moment, in the order of their names, without this
+    /// node.
     #[must_use]
     pub fn nodes(&self) -> Vec<(NodeId, Incarnation)> {
         self.core.base.watchers.nodes()
@@ -120,9 +121,9 @@ impl Cluster {
         Call::by(move |reply| whereis(&core, node, name, reply))
     }
 
-    /// A process of a kind that the node offers ([`Builder::kind`](crate::Builder::kind)), to be
-    /// started there, with this input. Names, a monitor and a first message hold from its first
-    /// moment on.
+    /// Returns the start of a process at another node, with this input, of a kind that the node
+    /// offers ([`Builder::kind`](crate::Builder::kind)). Names, a monitor and a first message hold
+    /// from its first moment on.
     ///
     /// ```no_run
     /// # use ganger_cluster::Cluster;
@@ -140,13 +141,13 @@ impl Cluster {
         FarSpawn::new(core, node, kind, Payload::of(input))
     }
 
-    /// The consistent store of the node, if it has one.
+    /// Returns the consistent store of the node, if the node has one.
     #[must_use]
     pub fn store(&self) -> Option<Arc<dyn Store>> {
         self.core.base.store.get().cloned()
     }
 
-    /// The strong names and locks of the cluster.
+    /// Returns the strong names and locks of the cluster.
     ///
     /// # Errors
     /// [`NoStore`]: the node has no store, and nothing else can promise a single owner.
@@ -154,8 +155,8 @@ impl Cluster {
         self.core.base.strong.get().cloned().ok_or(NoStore)
     }
 
-    /// The groups of a scope of the cluster. A process of any node that is connected may be a
-    /// member of them; each is entered by its own node. The scope knows nothing of [`Groups::of`]
+    /// Returns the groups of a scope of the cluster. A process of any node that is connected may be
+    /// a member of them; each is entered by its own node. The scope knows nothing of [`Groups::of`]
     /// with the same name.
     ///
     /// ```no_run
@@ -225,8 +226,8 @@ impl Cluster {
         self.core.base.directory.unregister(name)
     }
 
-    /// The names in the cluster that this node knows, with their processes, in the order of their
-    /// texts. O(n).
+    /// Returns the names in the cluster that this node knows, with their processes, in the order of
+    /// their texts. O(n).
     #[must_use]
     pub fn names(&self) -> Vec<(Arc<str>, Pid)> {
         self.core.base.directory.names()
@@ -239,27 +240,27 @@ impl Cluster {
         Some(peer.look(|state| state.session().stats()))
     }
 
-    /// How many inherited values of other nodes were dropped, because their names are not
-    /// registered here, or their bytes are not of their types.
+    /// Returns the number of inherited values of other nodes that were dropped, because their names
+    /// are not registered here, or their bytes are not of their types.
     #[must_use]
     pub fn dropped_values(&self) -> u64 {
         self.core.base.dropped_values()
     }
 
-    /// All peers that the node knows, connected or not, in the order of their names. O(peers), at
-    /// most 1,024; takes the lock of each for a moment.
+    /// Returns all peers that the node knows, connected or not, in the order of their names.
+    /// O(peers), at most 1,024; takes the lock of each for a moment.
     #[must_use]
     pub fn peers(&self) -> Vec<PeerLook> {
         self.core.all().iter().map(|peer| peer.look_at()).collect()
     }
 
-    /// The name of the cluster.
+    /// Returns the name of the cluster.
     #[must_use]
     pub fn cluster_name(&self) -> &str {
         &self.core.base.identity.cluster
     }
 
-    /// The node that the scheduler is, once it has joined a cluster.
+    /// Returns the node that the scheduler is, once the scheduler has joined a cluster.
     #[must_use]
     pub fn of(scheduler: &Handle) -> Option<Self> {
         let joined = scheduler.find_extension::<Joined>()?;
@@ -271,10 +272,10 @@ impl Cluster {
         let _kept = scheduler.extension(|_| Joined(self.clone()));
     }
 
-    /// How many monitors, watches, links, questions, starts and messages of both sides wait for
-    /// each other between this node and another: 0 when nothing is open, or the node is not known.
-    /// Takes the time to count a few tables. Messages and requests that are accepted and not
-    /// acknowledged count as bytes in [`stats`](Self::stats).
+    /// Returns the number of monitors, watches, links, questions, starts and messages of both sides
+    /// that wait for each other between this node and another: 0 when nothing is open, or the node
+    /// is not known. Takes the time to count a few tables. Messages and requests that are accepted
+    /// and not acknowledged count as bytes in [`stats`](Self::stats).
     #[must_use]
     pub fn open_entries(&self, node: NodeName) -> usize {
         let peer = self.core.find(node);

@@ -31,7 +31,7 @@ impl Core {
         }
     }
 
-    /// The peer of this name, unless its link has ended.
+    /// Returns the peer of this name, unless its link has ended.
     pub(crate) fn find(&self, node: NodeName) -> Option<Arc<Peer>> {
         let peers = self.peers.read().unwrap_or_else(PoisonError::into_inner);
         let found = peers.by_name.get(&node).filter(|peer| !peer.is_gone());
@@ -43,8 +43,8 @@ impl Core {
         peers.by_name.values().cloned().collect()
     }
 
-    /// The peer of this name, which is made if there is none. `None`: the node leaves, it is the
-    /// node itself, or there are too many.
+    /// Returns the peer of this name, and makes a missing peer. `None`: the node leaves, the name
+    /// is of the node itself, or there are too many.
     pub(crate) fn reach(&self, node: NodeName) -> Option<Arc<Peer>> {
         if let Some(found) = self.find(node) {
             return Some(found);

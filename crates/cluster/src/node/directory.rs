@@ -48,13 +48,13 @@ enum Value {
 
 /// The ways to the other nodes.
 pub(crate) trait Ways: Send + Sync {
-    /// Whether the scheduler of the node has the process.
+    /// Returns whether the scheduler of the node has the process.
     fn is_local(&self, process: Pid) -> bool;
 
     /// Has all links tell their peers of changes.
     fn has_listings(&self);
 
-    /// As [`GroupCarrier::broadcast`].
+    /// Sends a message to the members as [`GroupCarrier::broadcast`] does.
     fn broadcast(&self, members: &[Pid], message: Message) -> Result<(), SendErrorKind>;
 }
 
@@ -99,7 +99,7 @@ impl Directory {
         self.ways().is_some_and(|ways| ways.is_local(process))
     }
 
-    /// The groups of a scope of the cluster.
+    /// Returns the groups of a scope of the cluster.
     pub(crate) fn groups(own: &Arc<Self>, scope: &str) -> Groups {
         let carrier = Arc::clone(own) as Arc<dyn GroupCarrier>;
         own.scopes.groups(own.node, scope, &carrier)
@@ -114,7 +114,7 @@ impl Directory {
         lock(&self.state).feed.end(session);
     }
 
-    /// The next thing to tell in this session.
+    /// Takes the next entry to tell in this session.
     pub(crate) fn next(&self, session: Half) -> Option<Listing> {
         let (key, value) = lock(&self.state).feed.next(session)?;
         Some(match (key, value) {
@@ -144,23 +144,23 @@ impl Directory {
         }
     }
 
-    /// The process with the name, as this node knows it.
+    /// Returns the process with the name, as this node knows it.
     pub(crate) fn whereis(&self, name: &str) -> Option<Pid> {
         let state = lock(&self.state);
         state.names.winner(name).map(|it| it.pid)
     }
 
-    /// All names with their processes, in the order of their texts.
+    /// Returns all names with their processes, in the order of their texts.
     pub(crate) fn names(&self) -> Vec<(Arc<str>, Pid)> {
         lock(&self.state).names.all()
     }
 
-    /// How many names in the cluster are known.
+    /// Returns the number of known names in the cluster.
     pub(crate) fn name_count(&self) -> usize {
         lock(&self.state).names.count()
     }
 
-    /// The first names in the cluster, in the order of their texts.
+    /// Returns the first names in the cluster, in the order of their texts.
     pub(crate) fn first_names(&self, most: usize) -> Vec<(Arc<str>, NodeName, Pid)> {
         lock(&self.state).names.first(most)
     }
@@ -236,7 +236,7 @@ impl Directory {
         gone.map(|it| it.pid)
     }
 
-    /// A peer has given its process the name.
+    /// Notes that a peer has given its process the name.
     pub(crate) fn named(&self, name: &Arc<str>, node: NodeName, pid: Pid, since: u64) {
         let mut state = lock(&self.state);
         state.names.insert_far(name, node, pid, since);
@@ -271,7 +271,7 @@ impl Directory {
         }
     }
 
-    /// The process of the peer has the name no more.
+    /// Notes that the process of the peer has the name no more.
     pub(crate) fn unnamed(&self, name: &str, pid: Pid) {
         lock(&self.state).names.remove_far(name, pid);
     }

@@ -39,7 +39,7 @@ pub(crate) fn over(peer: &Peer, link: RemoteLink, request: Request) {
     });
 }
 
-/// The number of an asker's link, as the side that starts has it.
+/// Returns the number of an asker's link, as the side that starts has it.
 pub(crate) fn number_here((asker, number): (Pid, u64)) -> u64 {
     let process = asker;
     RemoteLink::new(asker, process, number)
@@ -47,7 +47,7 @@ pub(crate) fn number_here((asker, number): (Pid, u64)) -> u64 {
         .number
 }
 
-/// The process that a peer starts here is linked to the asker.
+/// Links the process that a peer starts here to the asker.
 pub(crate) fn begin(
     peer: &Peer,
     scheduler: &Handle,

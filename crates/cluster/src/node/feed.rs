@@ -39,12 +39,12 @@ struct Entry<V> {
 }
 
 impl<V> Entry<V> {
-    /// Whether a reader with this cursor may know the entry.
+    /// Returns whether a reader with this cursor may know the entry.
     fn is_known_at(&self, cursor: u64) -> bool {
         self.created <= cursor
     }
 
-    /// Whether a reader with this cursor needs the tombstone.
+    /// Returns whether a reader with this cursor needs the tombstone.
     fn is_needed_at(&self, cursor: u64) -> bool {
         self.is_known_at(cursor) && cursor < self.version
     }
@@ -63,7 +63,7 @@ impl<R, K, V> Default for Feed<R, K, V> {
 }
 
 impl<R: Ord + Copy, K: Hash + Eq + Clone, V: Clone + PartialEq> Feed<R, K, V> {
-    /// The value of an entry.
+    /// Returns the value of an entry.
     pub(crate) fn get(&self, key: &K) -> Option<&V> {
         self.entries.get(key)?.value.as_ref()
     }
@@ -104,7 +104,7 @@ impl<R: Ord + Copy, K: Hash + Eq + Clone, V: Clone + PartialEq> Feed<R, K, V> {
         self.readers.insert(reader, 0);
     }
 
-    /// The reader is told of nothing more.
+    /// Ends a reader, who is told of nothing more.
     pub(crate) fn end(&mut self, reader: R) {
         let Some(cursor) = self.readers.remove(&reader) else {
             return;
@@ -119,7 +119,7 @@ impl<R: Ord + Copy, K: Hash + Eq + Clone, V: Clone + PartialEq> Feed<R, K, V> {
         }
     }
 
-    /// The next thing to tell the reader: an entry, with no value where it was removed.
+    /// Takes the next entry to tell the reader, with no value where it was removed.
     pub(crate) fn next(&mut self, reader: R) -> Option<(K, Option<V>)> {
         loop {
             let cursor = *self.readers.get(&reader)?;

@@ -67,7 +67,7 @@ pub struct FunctionRefused {
 }
 
 impl Cluster {
-    /// A call of the function that a node offers by this name: see
+    /// Returns a call of the function that a node offers by this name: see
     /// [`Services`](ganger_link::Services), whose functions are for all nodes. Ask the call as any
     /// other, with a deadline or without.
     ///

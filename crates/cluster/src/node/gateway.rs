@@ -21,7 +21,7 @@ use std::task::Waker;
 pub(crate) struct Gateway(pub(crate) Arc<Core>);
 
 impl Gateway {
-    /// The node of a PID, unless it is of this node.
+    /// Returns the node of a PID, unless the PID is of this node.
     fn node_of(&self, pid: Pid) -> Option<NodeName> {
         pid.node().filter(|node| *node != self.0.base.node)
     }
@@ -216,7 +216,8 @@ impl Remote for Gateway {
 }
 
 impl Gateway {
-    /// The link is over at this side. A link that its session has taken along is over at the other.
+    /// Tells that the link is over at this side. A link that ended with its session is over at the
+    /// other side.
     fn over(&self, link: RemoteLink, request: Request) {
         let Some(peer) = self.node_of(link.peer).and_then(|node| self.0.find(node)) else {
             return;

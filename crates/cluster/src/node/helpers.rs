@@ -18,7 +18,7 @@ struct State {
 }
 
 impl Helper {
-    /// The process has begun.
+    /// Notes that the process has begun.
     pub(crate) fn begin(&self, waker: Waker) {
         lock(&self.0).waker = Some(waker);
     }
@@ -42,12 +42,12 @@ impl Helper {
         lock(&self.0).must_end
     }
 
-    /// Whether the process must not wait for anything.
+    /// Returns whether the process must not wait for anything.
     pub(crate) fn must_end_at_once(&self) -> bool {
         lock(&self.0).at_once
     }
 
-    /// The process has ended, or was not started.
+    /// Notes that the process has ended, or was not started.
     pub(crate) fn over(&self) {
         lock(&self.0).is_over = true;
     }
@@ -71,7 +71,7 @@ impl Helpers {
         helper
     }
 
-    /// How many processes live.
+    /// Returns the number of live processes.
     pub(crate) fn live(&self) -> usize {
         let helpers = lock(&self.0);
         helpers.iter().filter(|(_, it)| !it.is_over()).count()

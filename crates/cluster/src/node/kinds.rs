@@ -12,7 +12,7 @@ type Make = Box<dyn Fn(Spawner<Handle>, Payload) -> Result<Pid, BoxError> + Send
 pub(crate) struct Kinds(HashMap<Box<str>, Make>);
 
 impl Kinds {
-    /// A later kind of the same name takes the place of an earlier.
+    /// Adds a kind. A later kind of the same name takes the place of an earlier.
     pub(crate) fn add<I: Any>(
         &mut self,
         name: &str,

@@ -343,7 +343,8 @@ impl Link {
         }
     }
 
-    /// A message has come for a process that does not take it, or takes it in another type.
+    /// Refuses a message that has come for a process that does not take it, or takes it in another
+    /// type.
     fn refuse(&mut self, scheduler: &Handle, refused: SendError, (of, numbers): &Inside) {
         // Of the session of the message, which may have waited for room since.
         of.refuse(numbers, &refused.kind);
@@ -455,7 +456,7 @@ impl Link {
         Ok(())
     }
 
-    /// The answer to a question has come.
+    /// Hands the answer to a question on, which has come.
     fn answer(
         &mut self,
         scheduler: &Handle,

@@ -32,7 +32,7 @@ struct Entries {
 }
 
 impl Listed {
-    /// The processes with entries, in an order that repeats in simulations.
+    /// Returns the processes with entries, in an order that repeats in simulations.
     pub(crate) fn processes(&self) -> Vec<Pid> {
         let mut processes: Vec<_> = self.processes.keys().copied().collect();
         processes.sort_unstable();
@@ -126,7 +126,7 @@ impl Listed {
         base.directory.unnamed(name, pid);
     }
 
-    /// The process has ended, or its node is lost.
+    /// Forgets a process that has ended, or whose node is lost.
     pub(crate) fn forget(&mut self, base: &Base, scheduler: &Handle, pid: Pid) {
         let Some(process) = self.processes.get(&pid) else {
             return;

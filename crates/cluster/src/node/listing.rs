@@ -53,7 +53,7 @@ impl Listing {
         }
     }
 
-    /// A peer speaks for its own processes alone.
+    /// Reads an entry. A peer speaks for its own processes alone.
     pub(crate) fn read(
         reader: &mut Reader,
         known: &mut Known,

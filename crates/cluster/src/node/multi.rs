@@ -37,7 +37,7 @@ pub(crate) fn send(
     peer.with(|state, now| state.accept_written(Lane::Data, None, op::MULTI, bytes, now))
 }
 
-/// The targets, and the rest, which each of them gets.
+/// Reads the targets. Returns the rest, too, which each of them gets.
 pub(crate) fn read(decoder: &Decoder, mut reader: Reader) -> Result<(Vec<Pid>, Bytes), ReadError> {
     let count = reader.varint()?;
     let count = usize::try_from(count).unwrap_or(usize::MAX);

@@ -69,7 +69,7 @@ pub(super) struct Holder {
 }
 
 impl Holder {
-    /// The lowest wins.
+    /// Returns the rank of the holder: the lowest wins.
     fn rank(&self) -> (u64, &'static str) {
         (self.since, self.node.as_str())
     }
@@ -97,12 +97,12 @@ impl Names {
         all.collect()
     }
 
-    /// How many names are known.
+    /// Returns the number of known names.
     pub(super) fn count(&self) -> usize {
         self.by_name.len()
     }
 
-    /// The first names, in the order of their texts, with their nodes and processes.
+    /// Returns the first names, in the order of their texts, with their nodes and processes.
     pub(super) fn first(&self, most: usize) -> Vec<(Arc<str>, NodeName, Pid)> {
         let first = self.by_name.iter().take(most);
         let first = first.filter_map(|(name, holders)| {
@@ -148,7 +148,7 @@ impl Names {
         Some(gone)
     }
 
-    /// The node's only entry for the name.
+    /// Sets the node's only entry for the name.
     pub(super) fn insert_far(&mut self, name: &Arc<str>, node: NodeName, pid: Pid, since: u64) {
         let holders = self.by_name.entry(Arc::clone(name)).or_default();
         holders.retain(|it| it.is_own() || it.node != node);
@@ -171,7 +171,7 @@ impl Names {
         }
     }
 
-    /// The own process and the winner, where the name has an own entry and another.
+    /// Returns the own process and the winner, where the name has an own entry and another.
     pub(super) fn conflict(&self, name: &str) -> Option<(Pid, Pid)> {
         let holders = self.by_name.get(name).filter(|it| it.len() > 1)?;
         let own = holders.iter().find(|it| it.is_own())?;

@@ -16,7 +16,7 @@ impl NotAsked {
         Box::new(Self { node, source })
     }
 
-    /// Too much waits for the node.
+    /// Returns the error of a node for which too much waits.
     pub(super) fn full(node: NodeName) -> BoxError {
         let source = SendErrorKind::Full;
         Box::new(Self { node, source })

@@ -16,7 +16,7 @@ pub struct Owners {
 }
 
 impl Cluster {
-    /// The names of the cluster with their owners, so many at most. While the store is out of
+    /// Returns at most `most` names of the cluster with their owners. While the store is out of
     /// reach, strong names of other nodes are as they were. O(known strong names × log(most) +
     /// most); holds the lock of the node's names meanwhile.
     #[must_use]
@@ -41,7 +41,7 @@ impl Cluster {
         }
     }
 
-    /// How many names of both kinds the node knows, as [`Owners`] has them. O(1).
+    /// Returns the numbers of known names of both kinds, as [`Owners`] has them. O(1).
     #[must_use]
     pub fn name_counts(&self) -> (usize, usize) {
         let base = &self.core.base;
@@ -49,15 +49,15 @@ impl Cluster {
         (base.directory.name_count(), strong)
     }
 
-    /// The lease of the node, while it has one: from the first strong name or lock on, until no
-    /// process of the node has or wants another. O(claims of the node), at most 65,536; holds the
-    /// lock of the node's names meanwhile.
+    /// Returns the lease of the node, while the node has one: from the first strong name or lock
+    /// on, until no process of the node has or wants another. O(claims of the node), at most
+    /// 65,536; holds the lock of the node's names meanwhile.
     #[must_use]
     pub fn lease(&self) -> Option<LeaseLook> {
         self.core.base.strong.get()?.lease()
     }
 
-    /// The consistent store of the node, if it has one, as the node's watch sees it: a store that
+    /// Returns the consistent store of the node, if any, as the node's watch sees it: a store that
     /// still tells of changes counts as reachable. Costs as much as [`lease`](Self::lease).
     #[must_use]
     pub fn store_look(&self) -> Option<StoreLook> {

@@ -74,17 +74,17 @@ pub(crate) struct Parked {
 }
 
 impl Parked {
-    /// How many bytes of large messages wait.
+    /// Returns the number of bytes of large messages that wait.
     pub(crate) fn large(&self) -> usize {
         self.large
     }
 
-    /// Whether no message waits.
+    /// Returns whether no message waits.
     pub(crate) fn is_empty(&self) -> bool {
         self.lines.is_empty()
     }
 
-    /// Whether messages for the process wait.
+    /// Returns whether messages for the process wait.
     pub(crate) fn has(&self, pid: Pid) -> bool {
         self.lines.contains_key(&pid)
     }
@@ -125,7 +125,7 @@ impl Parked {
         None
     }
 
-    /// The notices whose messages have gone.
+    /// Takes the notices whose messages have gone.
     pub(crate) fn exits(&mut self) -> Vec<Exit> {
         std::mem::take(&mut self.exits)
     }

@@ -144,7 +144,7 @@ impl Peer {
         }
     }
 
-    /// The link says how it is woken.
+    /// Sets the waker of the link.
     pub(crate) fn driven_by(&self, waker: Waker) {
         let _first = self.waker.set(waker);
     }
@@ -155,7 +155,7 @@ impl Peer {
         }
     }
 
-    /// A call of the engine.
+    /// Takes a call of the engine.
     pub(crate) fn told(&self, told: Told) {
         let is_kept = lock(&self.inbox).put(told);
         if is_kept {
@@ -163,7 +163,7 @@ impl Peer {
         }
     }
 
-    /// The directory has changed.
+    /// Notes that the directory has changed.
     pub(crate) fn has_listings(&self) {
         lock(&self.inbox).has_listings = true;
         self.wake();
@@ -180,8 +180,8 @@ impl Peer {
         result
     }
 
-    /// As [`with`](Self::with), for a message, which may have to wait behind frames in flight: then
-    /// nothing else changes.
+    /// Changes the state as [`with`](Self::with) does, for a message, which may have to wait behind
+    /// frames in flight: then nothing else changes.
     pub(crate) fn put<R>(&self, put: impl FnOnce(&mut State, Instant) -> R) -> R {
         let mut state = lock(&self.state);
         // An open session takes messages without a look at the clock.
@@ -222,7 +222,7 @@ impl Peer {
         })
     }
 
-    /// As [`request`](Self::request), if the session is still the one of this half.
+    /// Sends a request as [`request`](Self::request) does, if the session still has this half.
     pub(crate) fn answer(&self, half: Half, request: Request) {
         self.with(|state, now| {
             if state.session.session() == Some(half) {
@@ -249,7 +249,7 @@ impl Peer {
         }
     }
 
-    /// Whether the directory has changed since the last call.
+    /// Returns whether the directory has changed since the last call.
     pub(crate) fn take_listings(&self) -> bool {
         std::mem::take(&mut lock(&self.inbox).has_listings)
     }
@@ -304,12 +304,12 @@ impl Peer {
         at.into_iter().chain(again).min()
     }
 
-    /// The session ends, because a message of it can't be read.
+    /// Ends the session, because a message of it can't be read.
     pub(crate) fn fail(&self, half: Half, why: ReadError) {
         self.with(|state, now| state.session.fail(half, why, now));
     }
 
-    /// The peer knows a later run of this node.
+    /// Renews the session, as the peer knows a later run of this node.
     pub(crate) fn renew(&self) {
         self.with(|state, now| state.session.renew(now));
     }
@@ -354,13 +354,13 @@ impl Peer {
         self.wake();
     }
 
-    /// Whether the peer is closed, and has been told.
+    /// Returns whether the peer is closed, and has been told.
     pub(crate) fn is_over(&self) -> bool {
         let state = lock(&self.state);
         state.has_left && state.happened.is_empty()
     }
 
-    /// The link is gone. Returns what waits for the peer.
+    /// Notes that the link is gone. Returns what waits for the peer.
     pub(crate) fn abandon(&self) -> Left {
         let _first = self.gone.set(());
         if !self.is_over() {
@@ -369,12 +369,12 @@ impl Peer {
         lock(&self.state).tables.take_all()
     }
 
-    /// Whether the link has ended. Another peer of the name may take its place.
+    /// Returns whether the link has ended. Another peer of the name may take its place.
     pub(crate) fn is_gone(&self) -> bool {
         self.gone.get().is_some()
     }
 
-    /// Whether all accepted messages are known to have arrived.
+    /// Returns whether all accepted messages are known to have arrived.
     pub(crate) fn is_flushed(&self) -> bool {
         lock(&self.state).has_sent_all()
     }
@@ -385,7 +385,7 @@ impl State {
         self.is_closed
     }
 
-    /// The entries of all tables, and the messages beside the session.
+    /// Returns the number of entries of all tables, and of messages beside the session.
     pub(crate) fn open_entries(&self) -> usize {
         let large = self.streams.iter().map(Streams::len).sum::<usize>();
         let owed = self.owed.iter().map(VecDeque::len).sum::<usize>();
@@ -400,7 +400,7 @@ impl State {
         self.past
     }
 
-    /// Whether a user's message may be taken. On the control lane half of the queue is for
+    /// Returns whether a user's message may be taken. On the control lane half of the queue is for
     /// requests.
     pub(super) fn has_room(&self, lane: Lane) -> bool {
         let most = match lane {
@@ -416,7 +416,7 @@ impl State {
         is_empty && self.session.is_flushed()
     }
 
-    /// Whether an answer, or the start of a process, with so many bytes may wait.
+    /// Returns whether an answer, or the start of a process, of this length may wait.
     pub(crate) fn has_room_for(&self, length: usize) -> bool {
         let held = self.streams[Lane::Control.index()].held() + self.owed_bytes;
         held == 0 || held + length <= MAX_MESSAGE
@@ -518,8 +518,8 @@ impl State {
         }
     }
 
-    /// Whether a new message in the session's queue neither leaves nor changes the deadline, for
-    /// which the link has a timer; and no sender waits for its turn.
+    /// Returns whether a new message in the session's queue neither leaves nor changes the
+    /// deadline, for which the link has a timer; and no sender waits for its turn.
     fn only_waits(&self) -> bool {
         self.armed.is_some()
             && self.waiting.is_empty()

@@ -41,7 +41,7 @@ impl Places {
         fields.varint(pid.id());
     }
 
-    /// The source of messages by which their order is kept: an own process has no node.
+    /// Returns the source of messages by which their order is kept: an own process has no node.
     pub(crate) fn key(self, source: Option<Pid>) -> Option<Pid> {
         source.map(|pid| match pid.node() {
             Some(node) if node == self.own => pid.with_node(None),

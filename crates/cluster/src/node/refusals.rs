@@ -22,7 +22,7 @@ struct Logged {
 }
 
 impl Refusals {
-    /// How many of the kind were left out, if a line is due now.
+    /// Returns how many of the kind were left out, if a line is due now.
     pub(crate) fn due(&mut self, why: &Refusal, now: Instant) -> Option<u64> {
         let kind = discriminant(why);
         let Some(logged) = self.0.iter_mut().find(|it| it.kind == kind) else {

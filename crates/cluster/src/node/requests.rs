@@ -106,7 +106,7 @@ impl Request {
         }
     }
 
-    /// The bytes of the values inside.
+    /// Returns the number of bytes of the values inside.
     pub(crate) fn length(&self) -> usize {
         match self {
             Self::Answer { body, .. } | Self::Spawn { body, .. } => body.len(),
@@ -284,7 +284,7 @@ impl Request {
     }
 }
 
-/// A link as the peer sees it.
+/// Writes a link as the peer sees it.
 fn write_link(fields: &mut impl Fields, places: Places, link: RemoteLink) {
     let there = link.seen_by_peer();
     places.write(fields, there.process);
@@ -292,7 +292,7 @@ fn write_link(fields: &mut impl Fields, places: Places, link: RemoteLink) {
     fields.varint(there.number);
 }
 
-/// The PIDs of a link have their nodes at both sides, so that both sides have the same key.
+/// Reads a link, whose PIDs have their nodes at both sides, so both sides have the same key.
 fn read_link(
     reader: &mut Reader,
     known: &mut Known,

@@ -29,7 +29,7 @@ impl Sink {
     }
 }
 
-/// The name of a stranger: parsed names are bounded.
+/// Returns the name of a stranger: parsed names are bounded.
 fn name(node: &NodeId) -> Option<NodeName> {
     node.as_str().parse().ok()
 }

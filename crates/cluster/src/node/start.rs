@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 /// When simulations begin, since the Unix epoch.
 const SIMULATED: Duration = Duration::from_secs(1_700_000_000);
 
-/// The time of the clock since the Unix epoch. In a simulation, of the machine.
+/// Returns the time of the clock since the Unix epoch. In a simulation, of the machine.
 fn since_epoch() -> Duration {
     match here::simulated() {
         Some(now) => SIMULATED + now,
@@ -15,7 +15,7 @@ fn since_epoch() -> Duration {
     }
 }
 
-/// The incarnation of a node that starts now. Two starts in one millisecond differ by the
+/// Returns the incarnation of a node that starts now. Two starts in one millisecond differ by the
 /// nanoseconds of another clock.
 pub(super) fn incarnation() -> Incarnation {
     let millis = u64::try_from(since_epoch().as_millis()).unwrap_or(u64::MAX);
@@ -23,7 +23,7 @@ pub(super) fn incarnation() -> Incarnation {
     Incarnation::new(millis, u16::from_le_bytes([low, high]))
 }
 
-/// The time of the clock, in microseconds since 1970.
+/// Returns the time of the clock, in microseconds since 1970.
 pub(super) fn micros() -> u64 {
     u64::try_from(since_epoch().as_micros()).unwrap_or(u64::MAX)
 }

@@ -87,8 +87,8 @@ pub(crate) fn start(
     Ok(())
 }
 
-/// The peer has started a process, or says why not. The monitor and the link are there before the
-/// asker has the PID.
+/// Answers a start: the peer has started a process, or says why not. The monitor and the link are
+/// there before the asker has the PID.
 pub(crate) fn answered(
     peer: &Arc<Peer>,
     scheduler: &Handle,

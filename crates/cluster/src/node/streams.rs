@@ -40,7 +40,7 @@ pub(crate) enum Next {
 }
 
 impl Next {
-    /// The fields of a chunk.
+    /// Returns the fields of a chunk.
     pub(crate) fn head(stream: u64, flags: u8, total: usize) -> (u64, u8, Option<u64>) {
         let total = (flags & FIRST != 0).then_some(total as u64);
         (stream, flags, total)
@@ -69,25 +69,25 @@ impl Streams {
         self.open.is_empty()
     }
 
-    /// How many messages have not left.
+    /// Returns the number of messages that have not left.
     pub(crate) fn len(&self) -> usize {
         let counts = self.open.iter();
         let counts = counts.map(|it| it.waiting.len() + usize::from(it.current.is_some()));
         counts.sum()
     }
 
-    /// The bytes of the messages with a chunk left.
+    /// Returns the number of bytes of the messages with a chunk left.
     pub(crate) fn held(&self) -> usize {
         self.held
     }
 
-    /// Whether a message of so many bytes may wait, where all have at most `most` bytes. Any may
-    /// wait alone.
+    /// Returns whether a message of this length may wait, where all have at most `most` bytes. Any
+    /// may wait alone.
     pub(crate) fn has_room_for(&self, length: usize, most: usize) -> bool {
         self.is_empty() || self.held + length <= most
     }
 
-    /// Whether messages of this source wait here, so that later messages go behind them.
+    /// Returns whether messages of this source wait here, so later messages go behind them.
     pub(crate) fn has(&self, key: Key) -> bool {
         self.open.iter().any(|it| it.key == key)
     }
@@ -106,7 +106,7 @@ impl Streams {
         });
     }
 
-    /// The next part to leave, of at most `most` bytes. The sources take turns.
+    /// Returns the next part to leave, of at most `most` bytes. The sources take turns.
     pub(crate) fn next(&mut self, most: usize) -> Option<Next> {
         let mut stream = self.open.pop_front()?;
         let next = match stream.current.take() {

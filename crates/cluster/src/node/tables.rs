@@ -32,7 +32,7 @@ impl Watches {
         self.by_number.len()
     }
 
-    /// Whether an entry more may be made. One that may not be made counts as a refused entry.
+    /// Returns whether a further entry may be made. A refused entry is counted.
     pub(crate) fn has_room(&mut self) -> bool {
         let has_room = self.by_number.len() < MAX_WATCHES;
         self.refused += usize::from(!has_room);
@@ -50,7 +50,7 @@ impl Watches {
         self.last
     }
 
-    /// A number for an entry whose process is not known yet.
+    /// Returns a number for an entry whose process is not known yet.
     pub(crate) fn reserve(&mut self) -> u64 {
         self.last += 1;
         self.last
@@ -61,7 +61,7 @@ impl Watches {
         self.by_number.insert(number, (process, action));
     }
 
-    /// The watcher of the entry.
+    /// Returns the watcher of the entry.
     pub(crate) fn watcher(&self, number: u64) -> Option<Pid> {
         match self.by_number.get(&number)?.1.watcher()? {
             Watcher::Process(pid) => Some(pid.with_node(None)),
@@ -236,7 +236,7 @@ pub(crate) struct Left {
 pub(crate) const MAX_ASKED: usize = 1 << 16;
 
 impl Tables {
-    /// The entries of all tables.
+    /// Returns the number of entries of all tables.
     pub(crate) fn len(&self) -> usize {
         let Open {
             asked,
@@ -249,19 +249,19 @@ impl Tables {
         watched + self.links.len() + asked + open
     }
 
-    /// Whether so many more questions may be asked.
+    /// Returns whether this number of further questions may be asked.
     pub(crate) fn may_ask(&self, more: usize) -> bool {
         let open = self.open.asked.len() + self.names.open.len() + self.spawns.open.len();
         open + more <= MAX_ASKED
     }
 
-    /// Whether the peer may watch a process more. The word for the end of a watch may be under way,
-    /// so the peer may have more than its own bound says.
+    /// Returns whether the peer may watch a further process. The word for the end of a watch may be
+    /// under way, so the peer may have more than its own bound says.
     pub(crate) fn may_watch(&self) -> bool {
         self.watched.len() < 2 * MAX_WATCHES
     }
 
-    /// Whether nothing waits for the peer.
+    /// Returns whether nothing waits for the peer.
     pub(crate) fn is_empty(&self) -> bool {
         self.watches.by_number.is_empty()
             && self.watched.is_empty()

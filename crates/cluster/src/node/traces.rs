@@ -18,8 +18,8 @@ pub(crate) const MAX_CONTEXT: usize = 512;
 /// With OpenTelemetry both methods are a call of its propagator, and the context is a
 /// `traceparent`. The methods must not block; a panic counts as no context.
 pub trait TraceContext: Send + Sync + 'static {
-    /// The context of the present span, at most 512 bytes; a longer one stays. Called on the
-    /// sender's thread, for each message to another node.
+    /// Returns the context of the present span, at most 512 bytes; a longer one stays. Called on
+    /// the sender's thread, for each message to another node.
     fn current(&self) -> Option<Vec<u8>>;
 
     /// Makes a span that continues the context of another node. What the other node has sent is
@@ -27,7 +27,7 @@ pub trait TraceContext: Send + Sync + 'static {
     fn resume(&self, context: &[u8]) -> Span;
 }
 
-/// The context of this thread's span; empty without one.
+/// Returns the context of this thread's span; empty without one.
 pub(crate) fn current(traces: Option<&dyn TraceContext>) -> Vec<u8> {
     let Some(traces) = traces else {
         return Vec::new();
@@ -38,7 +38,7 @@ pub(crate) fn current(traces: Option<&dyn TraceContext>) -> Vec<u8> {
         .unwrap_or_default()
 }
 
-/// The context behind the values, if there is one.
+/// Reads the context behind the values, if any.
 pub(crate) fn read(reader: &mut Reader) -> Result<Option<Bytes>, ReadError> {
     if reader.is_empty() {
         return Ok(None);

@@ -189,13 +189,13 @@ impl Types {
         self
     }
 
-    /// Whether inherited values of this type cross.
+    /// Returns whether inherited values of this type cross.
     pub(crate) fn inherits(&self, value: &(dyn Any + Send + Sync)) -> bool {
         self.inherited.contains_key(&value.type_id())
     }
 
-    /// The name of an inherited value whose type crosses, and its bytes, unless these are more than
-    /// `room`.
+    /// Returns the name of an inherited value whose type crosses, and its bytes, unless these are
+    /// more than `room`.
     pub(crate) fn encode_inherited(
         &self,
         value: &(dyn Any + Send + Sync),
@@ -211,7 +211,7 @@ impl Types {
         Some((Arc::clone(name), is_written.then_some(bytes.bytes)))
     }
 
-    /// The inherited value of these bytes.
+    /// Decodes the inherited value of these bytes.
     pub(crate) fn decode_inherited(
         &self,
         name: &str,
@@ -229,7 +229,7 @@ impl Types {
         self.codecs.push(codec);
     }
 
-    /// The codec of a value; `None` for one that needs none.
+    /// Returns the codec of a value; `None` for a value that needs none.
     pub(crate) fn of(&self, value: &Payload) -> Result<Option<&Codec>, EncodeError> {
         let Some(kind) = value.kind() else {
             return Ok(None);
@@ -239,18 +239,18 @@ impl Types {
         Ok(Some(&self.codecs[place]))
     }
 
-    /// The first registration that was refused.
+    /// Returns the first registration that was refused.
     pub(crate) fn taken(&self) -> Option<&TypeTaken> {
         self.taken.as_ref()
     }
 
-    /// The place of the codec with this name.
+    /// Returns the place of the codec with this name.
     pub(crate) fn find(&self, name: &str) -> Option<usize> {
         self.by_name.get(name).copied()
     }
 
-    /// The value of these bytes, by the codec at this place, which runs inside of `within` unless
-    /// its type is plain.
+    /// Decodes the value of these bytes, by the codec at this place, which runs inside of `within`
+    /// unless its type is plain.
     pub(crate) fn decode(&self, place: usize, bytes: &[u8], within: Within<'_>) -> Option<Payload> {
         let codec = self.codecs.get(place)?;
         if codec.is_plain {
@@ -263,17 +263,17 @@ impl Types {
 }
 
 impl Codec {
-    /// The name of the type.
+    /// Returns the name of the type.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
 
-    /// Whether no reply, address or PID is inside of a value, and no code of users runs.
+    /// Returns whether no reply, address or PID is inside of a value, and no code of users runs.
     pub(crate) fn is_plain(&self) -> bool {
         self.is_plain
     }
 
-    /// The bytes of the value, at most `room`, in the memory of `spare`, which is empty.
+    /// Encodes the value in at most `room` bytes, in the memory of `spare`, which is empty.
     pub(crate) fn encode(
         &self,
         value: &mut Payload,
@@ -313,7 +313,7 @@ fn decode<T: DeserializeOwned + Any + Send>(bytes: &[u8]) -> Option<Payload> {
     rest.is_empty().then(|| Payload::any(value))
 }
 
-/// As [`encode`] does for a `Vec<u8>`, in the same form, but not byte by byte.
+/// Encodes a `Vec<u8>` as [`encode`] does, in the same form, but not byte by byte.
 fn encode_bytes(value: &mut Payload, out: &mut Limited) -> Result<(), EncodeError> {
     let refused = EncodeError::NoCodec(type_name::<Vec<u8>>());
     let bytes = value.downcast_mut::<Vec<u8>>().ok_or(refused)?;

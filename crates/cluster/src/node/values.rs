@@ -79,8 +79,8 @@ impl<'t> Encoded<'t> {
         Ok(encoded.unwrap_or_default())
     }
 
-    /// The same, unless replies, addresses or PIDs may be inside of a value, or code of users would
-    /// run.
+    /// Encodes values as [`new`](Self::new) does. Returns `None` if replies, addresses or PIDs may
+    /// be inside of a value, or code of users would run.
     pub(crate) fn plain(
         types: &'t Types,
         payloads: &mut Payloads,
@@ -88,7 +88,7 @@ impl<'t> Encoded<'t> {
         Self::of_those(types, payloads, Codec::is_plain)
     }
 
-    /// Nothing, if `takes` does not take the codec of a value.
+    /// Encodes values. Returns `None` if `takes` does not take the codec of a value.
     fn of_those(
         types: &'t Types,
         payloads: &mut Payloads,
@@ -299,7 +299,7 @@ impl Decoder {
         Ok((Envelope { target, message }, replies))
     }
 
-    /// A message without its target.
+    /// Reads a message without its target.
     pub(crate) fn content(
         &mut self,
         reader: &mut Reader,
@@ -331,7 +331,7 @@ impl Decoder {
         Ok((source, topic))
     }
 
-    /// The values, and the numbers of all replies inside of them.
+    /// Reads the values, and the numbers of all replies inside of them.
     pub(crate) fn values(
         &self,
         reader: &mut Reader,

@@ -16,13 +16,12 @@ thread_local! {
     static REFUSED: Cell<usize> = const { Cell::new(0) };
 }
 
-/// A message of so many bytes was refused on this thread.
+/// Notes that a message of this length was refused on this thread.
 pub(super) fn refused(length: usize) {
     REFUSED.set(length);
 }
 
-/// The length of this thread's refused message; 0 where a place in the queue is
-/// enough.
+/// Takes the length of this thread's refused message; 0 where a place in the queue is enough.
 pub(super) fn wanted() -> usize {
     REFUSED.take()
 }
@@ -47,7 +46,7 @@ impl Waiting {
         last.map(|(waker, _)| waker)
     }
 
-    /// Whether a waiting sender may try again.
+    /// Returns whether a waiting sender may try again.
     pub(super) fn has(&self, fits: impl Fn(usize) -> bool) -> bool {
         self.0.iter().any(|(_, wanted)| fits(*wanted))
     }

@@ -64,7 +64,7 @@ impl Warden {
         }
     }
 
-    /// True: the node has left.
+    /// Looks at the peers. True: the node has left.
     fn look(&mut self, scheduler: &Handle) -> bool {
         let peers = self.core.all();
         let open = peers.iter().filter(|peer| !peer.is_over()).count();

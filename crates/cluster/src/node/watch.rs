@@ -18,8 +18,8 @@ struct Foreign {
     of_start: bool,
 }
 
-/// The owner is kept alive by each action. A number is used once in a session, and the actions of
-/// a session are taken back before the next has any.
+/// Returns the key of an exit action, which keeps its owner alive. A number is used once in a
+/// session, and the actions of a session are taken back before the next has any.
 fn key(peer: &Arc<Peer>, number: u64) -> ExitKey {
     ExitKey::new(Arc::as_ptr(peer).addr() as u64, number)
 }
@@ -64,7 +64,8 @@ impl ExitAction for Foreign {
     }
 }
 
-/// The peer watches a process. An error: it watches too many, or by a number that it uses.
+/// Begins a watch by the peer. An error: the peer watches too many processes, or by a number in
+/// use.
 pub(crate) fn begin(
     peer: &Arc<Peer>,
     scheduler: &Handle,
@@ -104,7 +105,7 @@ pub(crate) fn begin(
     Ok(())
 }
 
-/// The action of a process that is started for the peer, with a monitor of this number.
+/// Returns the action of a process that is started for the peer, with a monitor of this number.
 pub(crate) fn of_start(peer: &Arc<Peer>, half: Half, number: u64) -> Box<dyn ExitAction> {
     Box::new(Foreign {
         peer: Arc::clone(peer),
@@ -115,7 +116,7 @@ pub(crate) fn of_start(peer: &Arc<Peer>, half: Half, number: u64) -> Box<dyn Exi
     })
 }
 
-/// The start has been answered: its monitor is as any from now on.
+/// Notes that the start has been answered: its monitor is as any from now on.
 pub(crate) fn started(peer: &Arc<Peer>, half: Half, number: u64, pid: Pid) {
     let early = peer.look(|state| {
         if state.session().session() != Some(half) {
@@ -138,7 +139,7 @@ pub(crate) fn started(peer: &Arc<Peer>, half: Half, number: u64, pid: Pid) {
     }
 }
 
-/// The peer watches it no more.
+/// Ends the peer's watch of a process.
 pub(crate) fn end(peer: &Arc<Peer>, scheduler: &Handle, number: u64) {
     let pid = peer.look(|state| state.tables.watched.remove(&number));
     if let Some(pid) = pid {
@@ -146,7 +147,7 @@ pub(crate) fn end(peer: &Arc<Peer>, scheduler: &Handle, number: u64) {
     }
 }
 
-/// The session of these watches has ended.
+/// Forgets watches whose session has ended.
 pub(crate) fn forget(
     peer: &Arc<Peer>,
     scheduler: &Handle,

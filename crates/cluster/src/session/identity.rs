@@ -10,14 +10,14 @@ use std::sync::Arc;
 /// So the proof of an opening
 /// Hello can't be an old copy.
 pub trait Proof: Send + Sync {
-    /// The proof for the bytes of a Hello, at most 1,024 bytes long.
+    /// Makes the proof for the bytes of a Hello, at most 1,024 bytes long.
     fn make(&self, said: &[u8]) -> Bytes;
 
-    /// Whether the proof of a peer fits the bytes of its Hello.
+    /// Returns whether the proof of a peer fits the bytes of its Hello.
     fn check(&self, said: &[u8], proof: &[u8]) -> bool;
 
-    /// A number that all nodes of the cluster have, and strangers can't know: it chooses members of
-    /// groups by keys. 0 by default, which strangers know.
+    /// Returns a number that all nodes of the cluster have, and strangers can't know: it chooses
+    /// members of groups by keys. 0 by default, which strangers know.
     fn key(&self) -> u64 {
         0
     }
@@ -50,7 +50,7 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// A node of a cluster, without a proof.
+    /// Creates the identity of a node of a cluster, without a proof.
     #[must_use]
     pub fn new(name: NodeId, cluster: impl Into<Arc<str>>) -> Self {
         Self {

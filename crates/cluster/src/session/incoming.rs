@@ -45,8 +45,8 @@ impl Incoming {
         Taken::Next
     }
 
-    /// When a nack may leave, if a frame is missing: at once for each frame, then once in a round
-    /// trip.
+    /// Returns when a nack may leave, if a frame is missing: at once for each frame, then once in a
+    /// round trip.
     pub(super) fn nack_at(&self, round_trip: Duration) -> Option<Instant> {
         let at = match self.nacked {
             Some((next, at)) if next == self.next => at + round_trip,
@@ -55,7 +55,7 @@ impl Incoming {
         self.misses.then_some(at)
     }
 
-    /// Whether a nack leaves with an acknowledgement now.
+    /// Returns whether a nack leaves with an acknowledgement now.
     pub(super) fn nack(&mut self, round_trip: Duration, now: Instant) -> bool {
         let is_due = self.nack_at(round_trip).is_some_and(|at| now >= at);
         if is_due {
@@ -82,12 +82,12 @@ pub(super) struct Owed {
 }
 
 impl Owed {
-    /// The acknowledgement leaves with the next frame, and at once if there is none.
+    /// Lets the acknowledgement leave with the next frame, and at once without a next frame.
     pub(super) fn now(&mut self) {
         self.at = Some(Instant::from_nanos(0));
     }
 
-    /// A frame has come.
+    /// Notes that a frame has come.
     pub(super) fn frame(&mut self, is_long: bool, now: Instant) {
         self.frames += 1;
         if is_long || self.frames >= APART {
@@ -97,7 +97,7 @@ impl Owed {
         }
     }
 
-    /// When the acknowledgement leaves by itself. Time 0: at once.
+    /// Returns when the acknowledgement leaves by itself. Time 0: at once. Time 0: at once.
     pub(super) fn at(&self) -> Option<Instant> {
         self.at
     }
@@ -126,7 +126,7 @@ impl Credit {
         }
     }
 
-    /// False: the peer has sent more than it may.
+    /// Takes credit for a frame. False: the peer has sent more than it may.
     pub(super) fn take(&mut self, cost: usize) -> bool {
         self.outstanding += cost;
         self.outstanding <= self.most
@@ -142,8 +142,8 @@ impl Credit {
         u32::try_from(self.most - self.outstanding).unwrap_or(u32::MAX)
     }
 
-    /// Whether the peer must be told. A quarter is worth a frame. The rest is, too, when nothing
-    /// else is outstanding and the peer may lack the credit for its next frame.
+    /// Returns whether the peer must be told. A quarter is worth a frame. The rest is, too, when
+    /// nothing else is outstanding and the peer may lack the credit for its next frame.
     pub(super) fn is_owed(&self) -> bool {
         let known_left = (self.most - self.outstanding).saturating_sub(self.unsaid);
         let is_empty = self.outstanding == 0 && known_left < MAX_FRAME;

@@ -73,7 +73,8 @@ pub struct Session {
 }
 
 impl Session {
-    /// Without a session at first: [`open`](Self::open) asks for one, or the peer does.
+    /// Creates a machine without a session at first: [`open`](Self::open) asks for one, or the peer
+    /// does.
     #[must_use]
     pub fn new(identity: Identity, halves: Arc<Halves>, peer: NodeId, settings: Settings) -> Self {
         Self {
@@ -92,7 +93,7 @@ impl Session {
         }
     }
 
-    /// The name of the peer.
+    /// Returns the name of the peer.
     #[must_use]
     pub fn peer(&self) -> &NodeId {
         &self.peer
@@ -137,7 +138,7 @@ impl Session {
         }
     }
 
-    /// A frame of the peer has come.
+    /// Handles a frame of the peer.
     pub fn handle(&mut self, frame: &Bytes, now: Instant) {
         let frame = match Frame::parse(frame) {
             Ok(frame) => frame,
@@ -210,8 +211,8 @@ impl Session {
         }
     }
 
-    /// Whether a frame is of the session. The first such frame brings the session up. Any other is
-    /// answered with a Reset, so that its sender ends its session.
+    /// Returns whether a frame is of the session. The first such frame brings the session up. Any
+    /// other is answered with a Reset, and its sender ends its session then.
     fn is_of_session(&mut self, to: Half, from: Half, now: Instant) -> bool {
         let is_ours = match &self.inner {
             Inner::Down => false,
@@ -402,7 +403,7 @@ impl Session {
         }
     }
 
-    /// The engine says that the peer may be reached by now.
+    /// Takes the engine's word that the peer may be reached by now.
     pub fn appeared(&mut self, now: Instant) {
         match &mut self.inner {
             Inner::Down => self.open(now),
@@ -411,8 +412,8 @@ impl Session {
         }
     }
 
-    /// The engine says that the peer may be gone. The session asks the peer, and ends if that does
-    /// not answer within [`Settings::vanished`].
+    /// Takes the engine's word that the peer may be gone. The session asks the peer, and ends
+    /// without an answer within [`Settings::vanished`].
     pub fn vanished(&mut self, now: Instant) {
         if let Inner::Up(up) = &mut self.inner {
             up.probes.vanished(&self.settings, now);
@@ -429,9 +430,9 @@ impl Session {
         }
     }
 
-    /// The engine has not taken the frame from the last [`poll_frame`](Self::poll_frame). Its lane
-    /// waits for [`writable`](Self::writable), or for a heartbeat's time. A frame without messages
-    /// counts as lost.
+    /// Puts the frame from the last [`poll_frame`](Self::poll_frame) back, which the engine has not
+    /// taken. Its lane waits for [`writable`](Self::writable), or for a heartbeat's time. A frame
+    /// without messages counts as lost.
     pub fn put_back(&mut self, transmit: &Transmit, now: Instant) {
         if let (Inner::Up(up), Some((session, lane))) = (&mut self.inner, transmit.messages_of)
             && up.half == session
@@ -440,7 +441,7 @@ impl Session {
         }
     }
 
-    /// The engine takes frames again.
+    /// Takes the engine's word that it takes frames again.
     pub fn writable(&mut self) {
         if let Inner::Up(up) = &mut self.inner {
             for lane in &mut up.out {
@@ -449,7 +450,7 @@ impl Session {
         }
     }
 
-    /// The next frame to be sent now.
+    /// Returns the next frame to send now.
     pub fn poll_frame(&mut self, now: Instant) -> Option<Transmit> {
         self.expire(now);
         let control = |frame| Transmit {
@@ -496,15 +497,15 @@ impl Session {
         }
     }
 
-    /// The next event, in order.
+    /// Returns the next event, in order.
     pub fn poll_event(&mut self) -> Option<Event> {
         let event = self.events.pop_front();
         self.refusals -= usize::from(matches!(event, Some(Event::Refused(_))));
         event
     }
 
-    /// When [`poll_frame`](Self::poll_frame) has something to do next. At once, if frames have not
-    /// been polled; never without a session.
+    /// Returns when [`poll_frame`](Self::poll_frame) has something to do next. At once, if frames
+    /// have not been polled; never without a session.
     #[must_use]
     pub fn deadline(&self) -> Option<Instant> {
         if !self.replies.is_empty() {
@@ -520,8 +521,8 @@ impl Session {
         }
     }
 
-    /// Whether nothing is to be sent or told now, and a further message would change neither that
-    /// nor [`deadline`](Self::deadline).
+    /// Returns whether nothing waits to be sent or told now, and a further message would change
+    /// neither this nor [`deadline`](Self::deadline).
     pub(crate) fn only_waits(&self) -> bool {
         let is_told = self.replies.is_empty() && self.events.is_empty();
         match &self.inner {
@@ -530,7 +531,7 @@ impl Session {
         }
     }
 
-    /// The own half of the session, unless it is down.
+    /// Returns the own half of the session, unless the session is down.
     #[must_use]
     pub fn session(&self) -> Option<Half> {
         match &self.inner {
@@ -540,19 +541,19 @@ impl Session {
         }
     }
 
-    /// Whether the peer has ever said Hello.
+    /// Returns whether the peer has ever said Hello.
     #[must_use]
     pub fn has_heard(&self) -> bool {
         self.newest.is_some()
     }
 
-    /// Whether the peer has answered.
+    /// Returns whether the peer has answered.
     #[must_use]
     pub fn is_up(&self) -> bool {
         matches!(self.inner, Inner::Up(_))
     }
 
-    /// Whether all accepted messages are acknowledged.
+    /// Returns whether all accepted messages are acknowledged.
     #[must_use]
     pub fn is_flushed(&self) -> bool {
         let lanes = self.lanes();

@@ -98,7 +98,7 @@ impl Outgoing {
         }
     }
 
-    /// The peer's first credit.
+    /// Opens the lane with the peer's first credit.
     pub(super) fn open(&mut self, credit: u32, now: Instant) {
         self.raise_limit(credit);
         self.progress_at = now;
@@ -139,7 +139,7 @@ impl Outgoing {
         Ok(())
     }
 
-    /// Whether the next new frame may leave, behind all repeated frames.
+    /// Returns whether the next new frame may leave, behind all repeated frames.
     fn may_send_new(&self, settings: &Settings) -> bool {
         let Some(front) = self.queue.front() else {
             return false;
@@ -156,21 +156,21 @@ impl Outgoing {
         self.acked_cost + self.unacked as u64 + cost as u64 <= self.limit
     }
 
-    /// Whether the peer's credit alone keeps a frame from leaving, and no acknowledgement under
-    /// way could bring more.
+    /// Returns whether the peer's credit alone keeps a frame from leaving, and no acknowledgement
+    /// under way could bring more.
     pub(super) fn is_stalled(&self) -> bool {
         let front = self.queue.front();
         self.ring.is_empty() && front.is_some_and(|front| !self.has_credit(front.cost()))
     }
 
-    /// Whether a frame may leave now.
+    /// Returns whether a frame may leave now.
     pub(super) fn is_ready(&self, settings: &Settings) -> bool {
         let has_old = self.cursor < self.ring.len().min(self.burst);
         let may_send_new = || self.cursor == self.ring.len() && self.may_send_new(settings);
         self.held_until.is_none() && (has_old || may_send_new())
     }
 
-    /// The next frame to leave, and whether it has these acknowledgements.
+    /// Returns the next frame to leave, and whether the frame has these acknowledgements.
     pub(super) fn next(
         &mut self,
         (to, from): (Half, Half),
@@ -217,7 +217,7 @@ impl Outgoing {
         self.cursor += 1;
     }
 
-    /// The engine has not taken the last frame.
+    /// Holds the lane until this time: the engine has not taken the last frame.
     pub(super) fn hold(&mut self, until: Instant) {
         self.cursor = self.cursor.saturating_sub(1);
         self.held_until = Some(until);
@@ -259,8 +259,8 @@ impl Outgoing {
         Ok(sample)
     }
 
-    /// The peer misses the frame `next`. Frames of an earlier round may still cause nacks, so a
-    /// single nack is heeded in a round trip.
+    /// Repeats from the frame `next`, which the peer misses. Frames of an earlier round may still
+    /// cause nacks, so a single nack is heeded in a round trip.
     pub(super) fn nack(&mut self, next: u64, round_trip: Duration, now: Instant) {
         let is_repeated = self
             .rewound
@@ -271,14 +271,14 @@ impl Outgoing {
         }
     }
 
-    /// When the oldest frame in flight counts as lost.
+    /// Returns when the oldest frame in flight counts as lost.
     fn timeout_at(&self, timeout: Duration, most: Duration) -> Option<Instant> {
         let backed_off = timeout.saturating_mul(1 << self.timeouts.min(16));
         let timeout = backed_off.min(most.max(timeout));
         (self.cursor > 0).then(|| self.timer_at + timeout)
     }
 
-    /// When [`Outgoing::expire`] has something to do.
+    /// Returns when [`Outgoing::expire`] has something to do.
     pub(super) fn deadline(&self, timeout: Duration, settings: &Settings) -> Option<Instant> {
         let progress = (!self.ring.is_empty()).then(|| self.progress_at + settings.dead);
         let timeout = self.timeout_at(timeout, settings.heartbeat);

@@ -45,14 +45,14 @@ impl Probes {
         }
     }
 
-    /// The engine says that the peer is gone.
+    /// Takes the engine's word that the peer is gone.
     pub(super) fn vanished(&mut self, settings: &Settings, now: Instant) {
         if self.vanished.is_none() {
             self.vanished = Some(self.doubt(settings.vanished, now));
         }
     }
 
-    /// Another node has the peer's name, with this half if known.
+    /// Notes that another node has the peer's name, with this half if known.
     pub(super) fn rival(&mut self, half: Option<Half>, settings: &Settings, now: Instant) {
         match &mut self.rival {
             Some((known, _)) => *known = half.max(*known),
@@ -60,8 +60,7 @@ impl Probes {
         }
     }
 
-    /// An answer has come. Returns the half of a rival to be refused, and a sample of the
-    /// round trip.
+    /// Takes an answer. Returns the half of a rival to refuse, and a sample of the round trip.
     pub(super) fn answered(
         &mut self,
         number: u64,
@@ -84,13 +83,13 @@ impl Probes {
         rival.map(|(half, _)| Gone::Replaced(half))
     }
 
-    /// When a probe leaves.
+    /// Returns when a probe leaves.
     fn at(&self, is_stalled: bool) -> Option<Instant> {
         let is_needed = is_stalled || self.vanished.is_some() || self.rival.is_some();
         is_needed.then(|| self.next_at.unwrap_or(Instant::from_nanos(0)))
     }
 
-    /// When a probe leaves, or a peer counts as gone.
+    /// Returns when a probe leaves, or a peer counts as gone.
     pub(super) fn deadline(&self, is_stalled: bool) -> Option<Instant> {
         let vanished = self.vanished.map(|it| it.deadline);
         let rival = self.rival.map(|(_, it)| it.deadline);
@@ -98,8 +97,8 @@ impl Probes {
         all.into_iter().flatten().min()
     }
 
-    /// The number of the probe to leave now. A stalled lane asks after the time-out, and later
-    /// after twice as long each time, up to a heartbeat.
+    /// Returns the number of the probe to leave now. A stalled lane asks after the time-out, and
+    /// later after twice as long each time, up to a heartbeat.
     pub(super) fn next(
         &mut self,
         is_stalled: bool,

@@ -25,12 +25,12 @@ impl RoundTrip {
         }
     }
 
-    /// The smoothed round trip, once there was a sample.
+    /// Returns the smoothed round trip, once there was a sample.
     pub(super) fn smoothed(&self) -> Option<Duration> {
         self.smoothed
     }
 
-    /// The time after which a frame counts as lost.
+    /// Returns the time after which a frame counts as lost.
     pub(super) fn timeout(&self, first: Duration, least: Duration) -> Duration {
         let measured = self.smoothed.map(|it| it + 4 * self.variation);
         measured.unwrap_or(first).max(least)

@@ -43,8 +43,8 @@ impl Opening {
         }
     }
 
-    /// A Hello leaves now. The next follows after two time-outs, and each later one after twice as
-    /// long, up to a heartbeat.
+    /// Returns a Hello that leaves now. The next follows after two time-outs, and each later one
+    /// after twice as long, up to a heartbeat.
     pub(super) fn hello(
         &mut self,
         identity: &Identity,
@@ -68,13 +68,13 @@ impl Opening {
         hello.encode(|said| identity.proof.make(said))
     }
 
-    /// The peer has refused this half: further Hellos come at the pace of heartbeats.
+    /// Notes that the peer has refused this half: further Hellos come at the pace of heartbeats.
     pub(super) fn refused(&mut self, settings: &Settings, now: Instant) {
         self.wait = settings.heartbeat;
         self.hello_at = now + self.wait;
     }
 
-    /// When messages have waited for too long.
+    /// Returns when messages have waited for too long.
     pub(super) fn unreachable_at(&self, settings: &Settings) -> Option<Instant> {
         Some(self.asked_at? + settings.dead)
     }
@@ -98,7 +98,7 @@ pub(super) struct Up {
 }
 
 impl Up {
-    /// Nothing, unless the peer's half is known.
+    /// Brings the session up. Returns `None` unless the peer's half is known.
     pub(super) fn rise(opening: &mut Opening, settings: &Settings, now: Instant) -> Option<Self> {
         let (peer, credit) = opening.peer?;
         let empty = Lane::ALL.map(|lane| Outgoing::new(lane, now));
@@ -144,7 +144,7 @@ impl Up {
         }
     }
 
-    /// Any frame of the session has come. An error: the session must end.
+    /// Takes the acknowledgements of any frame of the session. An error: the session must end.
     pub(super) fn heard(&mut self, acks: Acks, nack: [bool; 2], now: Instant) -> Result<(), End> {
         self.heard_at = now;
         for lane in Lane::ALL {
@@ -190,7 +190,7 @@ impl Up {
         self.asked = Some(probe);
     }
 
-    /// An answer to a probe has come. Returns the half of a rival to be refused.
+    /// Takes an answer to a probe. Returns the half of a rival to refuse.
     pub(super) fn answered(&mut self, number: u64, now: Instant) -> Option<Half> {
         let (rival, sample) = self.probes.answered(number, now);
         if let Some(measured) = sample {
@@ -222,8 +222,8 @@ impl Up {
         Ok(())
     }
 
-    /// The next frame to leave: messages first, of the control lane before data.
-    /// With the lane of a frame of messages.
+    /// Returns the next frame to leave, and the lane of a frame of messages: messages first, of the
+    /// control lane before data.
     pub(super) fn next(
         &mut self,
         settings: &Settings,
@@ -275,7 +275,7 @@ impl Up {
         is_due.then(|| ack.encode())
     }
 
-    /// Whether a frame may leave now.
+    /// Returns whether a frame may leave now.
     fn is_ready(&self, settings: &Settings) -> bool {
         self.owed.at() == Some(Instant::from_nanos(0))
             || self.asked.is_some()
@@ -283,7 +283,7 @@ impl Up {
             || self.out.iter().any(|lane| lane.is_ready(settings))
     }
 
-    /// Whether nothing leaves now, and a further message in a queue changes no deadline.
+    /// Returns whether nothing leaves now, and a further message in a queue changes no deadline.
     pub(super) fn only_waits(&self, settings: &Settings) -> bool {
         !self.is_ready(settings) && !self.is_stalled()
     }
@@ -292,7 +292,8 @@ impl Up {
         self.out[Lane::Data.index()].is_stalled()
     }
 
-    /// When [`Up::expire`] or [`Up::next`] has something to do. Time 0: at once.
+    /// Returns when [`Up::expire`] or [`Up::next`] has something to do. Time 0: at once. Time 0: at
+    /// once.
     pub(super) fn deadline(&self, settings: &Settings) -> Option<Instant> {
         if self.is_ready(settings) {
             return Some(Instant::from_nanos(0));

@@ -64,7 +64,7 @@ pub trait Store: Send + Sync {
 }
 
 impl dyn Store {
-    /// A question to the store, for steps, tasks and threads. An error is
+    /// Returns a question to the store, for steps, tasks and threads. An error is
     /// [`CommandError::Failed`](ganger_proc_api::CommandError::Failed), with a [`StoreError`]
     /// inside.
     pub fn ask(self: &Arc<Self>, op: StoreOp) -> Call<StoreAnswer> {
@@ -182,7 +182,8 @@ impl StoreOp {
         self
     }
 
-    /// Whether the operation only reads. A lost answer of another leaves its outcome unknown.
+    /// Returns whether the operation only reads. A lost answer of another operation leaves its
+    /// outcome unknown.
     #[must_use]
     pub fn is_read(&self) -> bool {
         matches!(self, Self::Get { .. })

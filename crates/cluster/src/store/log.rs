@@ -215,14 +215,14 @@ impl Log {
     }
 }
 
-/// A name next to the file.
+/// Returns a name next to the file.
 fn beside(path: &Path, end: &str) -> PathBuf {
     let mut name = OsString::from(path.as_os_str());
     name.push(end);
     name.into()
 }
 
-/// The name of the file is on the disk.
+/// Waits until the name of the file is on the disk.
 fn sync_folder(path: &Path) -> io::Result<()> {
     let folder = path.parent().filter(|it| !it.as_os_str().is_empty());
     let folder = folder.unwrap_or(Path::new("."));
@@ -250,7 +250,7 @@ fn checksum(length: u32, body: &[u8]) -> u32 {
     hasher.finalize()
 }
 
-/// The effects of the frame at the beginning of these bytes, and its length.
+/// Reads the effects of the frame at the beginning of these bytes, and its length.
 fn first(bytes: &[u8]) -> Option<(Vec<Effect>, usize)> {
     let word = |at: usize| Some(u32::from_le_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
     let length = word(4)?;

@@ -43,7 +43,7 @@ pub(crate) enum Effect {
 }
 
 impl Effect {
-    /// The change as watchers see it.
+    /// Returns the change as watchers see it.
     pub(crate) fn change(&self) -> Option<StoreChange> {
         match self {
             Self::Put(entry) => Some(StoreChange::Put(entry.clone())),
@@ -55,7 +55,7 @@ impl Effect {
         }
     }
 
-    /// The number of the change.
+    /// Returns the number of the change.
     pub(crate) fn revision(&self) -> Revision {
         match self {
             Self::Put(entry) => entry.revision,
@@ -65,7 +65,7 @@ impl Effect {
         }
     }
 
-    /// About how many bytes the change has.
+    /// Returns about how many bytes the change has.
     pub(crate) fn size(&self) -> usize {
         match self {
             Self::Put(entry) => entry.key.len() + entry.value.len() + 64,
@@ -73,7 +73,7 @@ impl Effect {
         }
     }
 
-    /// The key of the changed entry.
+    /// Returns the key of the changed entry.
     pub(crate) fn key(&self) -> Option<&str> {
         match self {
             Self::Put(entry) => Some(&entry.key),
@@ -135,7 +135,7 @@ impl Table {
         }
     }
 
-    /// The entry must have this revision.
+    /// Checks that the entry has this revision.
     fn expect(&self, key: &str, revision: Revision) -> Result<(), StoreError> {
         match self.entries.get(key) {
             Some(entry) if entry.revision == revision => Ok(()),
@@ -230,7 +230,7 @@ impl Table {
         }
     }
 
-    /// When the next lease ends.
+    /// Returns when the next lease ends.
     pub(crate) fn next_end(&self) -> Option<Instant> {
         self.ends.first().map(|(ends, _)| *ends)
     }
@@ -293,12 +293,12 @@ impl Table {
         }
     }
 
-    /// The last number used.
+    /// Returns the last number used.
     pub(crate) fn revision(&self) -> Revision {
         Revision(self.used)
     }
 
-    /// The entries whose keys begin so.
+    /// Returns the entries whose keys begin so.
     pub(crate) fn snapshot(&self, prefix: &str) -> StoreChange {
         let from = (Bound::Included(prefix), Bound::Unbounded);
         let from = self.entries.range::<str, _>(from);
@@ -343,7 +343,7 @@ mod tests {
         }
     }
 
-    /// A table that is carried out again is equal, with the same numbers.
+    /// Carries a table's effects out again: the second table is equal, with the same numbers.
     #[test]
     fn effects_make_an_equal_table_and_no_number_goes_back() {
         let mut random = fastrand::Rng::with_seed(7);

@@ -90,7 +90,7 @@ impl Answer {
 pub(super) type Answers = Vec<Answer>;
 
 impl TwinStore {
-    /// A store without entries or faults, at time 0. All chance comes from the seed.
+    /// Creates a store without entries or faults, at time 0. All chance comes from the seed.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         let state = State {
@@ -113,7 +113,7 @@ impl TwinStore {
         }
     }
 
-    /// The store as the node of this name has it.
+    /// Returns the store as the node of this name has it.
     #[must_use]
     pub fn port(&self, node: &str) -> Arc<dyn Store> {
         let (twin, node) = (self.clone(), node.into());
@@ -146,7 +146,7 @@ impl TwinStore {
         });
     }
 
-    /// The time of the store's program, without skew.
+    /// Returns the time of the store's program, without skew.
     #[must_use]
     pub fn now(&self) -> Instant {
         lock(&self.state).now
@@ -206,7 +206,8 @@ impl State {
         faults
     }
 
-    /// In a simulation, chance is the simulation's: without faults the choice is the first.
+    /// Draws by chance. In a simulation, chance is the simulation's: without faults the choice is
+    /// the first.
     fn chance(&mut self, what: &'static str, share: u32) -> bool {
         share > 0
             && match choose(what, 1000) {
@@ -228,7 +229,7 @@ impl State {
         self.due.insert((self.now + late, self.number), due);
     }
 
-    /// An operation leaves the node.
+    /// Sends an operation, which leaves the node.
     fn send(&mut self, port: &Arc<str>, op: StoreOp, reply: StoreReply, answers: &mut Answers) {
         let faults = self.faults_of(port);
         let is_lost = self.chance("store's answer is lost", faults.lost);
@@ -246,7 +247,7 @@ impl State {
         }
     }
 
-    /// An operation has come to the store.
+    /// Takes an operation that has come to the store.
     fn arrive(
         &mut self,
         port: &Arc<str>,
@@ -302,7 +303,7 @@ impl State {
         self.watches = watches;
     }
 
-    /// When the next lease ends, or something under way comes.
+    /// Returns when the next lease ends, or something under way comes.
     pub(super) fn next(&self) -> Option<Instant> {
         let rate = u64::from(self.clock.1.max(1));
         let lease = self.table.next_end().map(|ends| {
@@ -359,7 +360,7 @@ fn down() -> StoreError {
     StoreError::Unavailable("the twin's store is down".into())
 }
 
-/// The error of an operation whose answer is lost.
+/// Returns the error of an operation whose answer is lost.
 fn lost(op: &StoreOp) -> StoreError {
     if op.is_read() {
         StoreError::Unavailable("the answer is lost".into())

@@ -110,7 +110,7 @@ impl Flight {
         }
     }
 
-    /// In a simulation, chance is the simulation's.
+    /// Draws by chance. In a simulation, chance is the simulation's.
     fn chance(&mut self, what: &'static str, share: u32) -> bool {
         if share == 0 {
             return false;
@@ -162,13 +162,13 @@ impl Flight {
         true
     }
 
-    /// The faults of a way.
+    /// Returns the faults of a way.
     pub(super) fn faults_of(&self, from: &NodeId, to: &NodeId) -> Faults {
         let way = self.ways.get(&(from.clone(), to.clone()));
         way.and_then(|way| way.faults).unwrap_or(self.faults)
     }
 
-    /// When the whole frame is on its way.
+    /// Returns when the whole frame is on its way.
     fn begin(&mut self, way: &Way, length: usize, faults: &Faults) -> Instant {
         let Some(bandwidth) = faults.bandwidth.filter(|it| *it > 0) else {
             return self.now;
@@ -275,7 +275,7 @@ impl Flight {
         self.moving.keys().next().map(|(at, _)| *at)
     }
 
-    /// A paused node goes on: its held frames arrive now, in order.
+    /// Resumes a paused node: its held frames arrive now, in order.
     pub(super) fn resume(&mut self, name: &NodeId) {
         let node = self.nodes.entry(name.clone()).or_default();
         node.is_paused = false;
@@ -309,7 +309,7 @@ impl Flight {
         Some(run)
     }
 
-    /// Whether this is the present run of a node.
+    /// Returns whether this is the present run of a node.
     pub(super) fn is_present(&self, name: &NodeId, run: u64) -> bool {
         self.nodes.get(name).is_some_and(|node| node.run == run)
     }

@@ -50,7 +50,7 @@ pub struct Twin {
 }
 
 impl Twin {
-    /// A twin without faults, at time 0. All chance comes from the seed.
+    /// Creates a twin without faults, at time 0. All chance comes from the seed.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         let flight = Arc::new(Mutex::new(Flight::new(seed)));
@@ -58,7 +58,7 @@ impl Twin {
         Self { flight, changed }
     }
 
-    /// The engine of a node.
+    /// Returns the engine of a node.
     #[must_use]
     pub fn engine(&self, node: &NodeId) -> TwinEngine {
         TwinEngine {
@@ -68,7 +68,7 @@ impl Twin {
         }
     }
 
-    /// The engine of the node that starts it.
+    /// Returns the engine of the node that starts it.
     #[must_use]
     pub fn port(&self) -> TwinEngine {
         TwinEngine {
@@ -78,13 +78,13 @@ impl Twin {
         }
     }
 
-    /// The time of the twin.
+    /// Returns the time of the twin.
     #[must_use]
     pub fn now(&self) -> Instant {
         lock(&self.flight).now
     }
 
-    /// When the next frame arrives.
+    /// Returns when the next frame arrives.
     #[must_use]
     pub fn next_arrival(&self) -> Option<Instant> {
         lock(&self.flight).next_arrival()
@@ -130,7 +130,8 @@ impl Twin {
         self.way(from, to, |way| way.faults = None);
     }
 
-    /// From now on all frames of `from` to `to` are lost. The other direction is not cut.
+    /// Cuts a way: from now on all frames of `from` to `to` are lost. The other direction is not
+    /// cut.
     pub fn cut(&self, from: &NodeId, to: &NodeId) {
         self.way(from, to, |way| way.is_cut = true);
     }
@@ -151,7 +152,7 @@ impl Twin {
         lock(&self.flight).resume(node);
     }
 
-    /// Whether a node is paused.
+    /// Returns whether a node is paused.
     #[must_use]
     pub fn is_paused(&self, node: &NodeId) -> bool {
         let flight = lock(&self.flight);
@@ -163,8 +164,8 @@ impl Twin {
         lock(&self.flight).leave(node);
     }
 
-    /// Whether nodes are told of starts and crashes of other nodes, as by a broken connection. Off
-    /// at first.
+    /// Sets whether nodes are told of starts and crashes of other nodes, as by a broken connection.
+    /// Off at first.
     pub fn hints(&self, tells: bool) {
         lock(&self.flight).tells_hints = tells;
     }
@@ -174,7 +175,7 @@ impl Twin {
         lock(&self.flight).max_frame = max_frame;
     }
 
-    /// The counts so far.
+    /// Returns the counts so far.
     #[must_use]
     pub fn counts(&self) -> Counts {
         lock(&self.flight).counts
@@ -200,7 +201,7 @@ pub struct TwinEngine {
 }
 
 impl TwinEngine {
-    /// Whether the node has crashed, or another run has its name.
+    /// Returns whether the node has crashed, or another run has its name.
     fn is_of_the_past(&self, flight: &Flight, node: &NodeId) -> bool {
         lock(&self.run).is_some_and(|run| !flight.is_present(node, run))
     }

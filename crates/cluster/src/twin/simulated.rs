@@ -79,7 +79,7 @@ impl Carrier for Twin {
     }
 }
 
-/// A machine whose name is none of a node has no node.
+/// Acts on the node of a machine. A machine without a valid name of a node has no node.
 fn of(name: &str, act: impl FnOnce(&NodeId)) {
     if let Ok(node) = NodeId::new(name) {
         act(&node);

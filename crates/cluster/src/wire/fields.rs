@@ -18,7 +18,7 @@ pub(crate) trait Fields {
         self.symbol(SymbolKind::Host, host.as_str());
     }
 
-    /// A route, of which `write` writes the parts if the peer does not know it.
+    /// Appends a route, of which `write` writes the parts if the peer does not know it.
     fn route(&mut self, _: Route, write: impl FnOnce(&mut Self)) {
         self.varint(INLINE);
         write(self);

@@ -130,7 +130,7 @@ impl Frame {
 }
 
 impl Frame {
-    /// The bytes of the frame.
+    /// Encodes the bytes of the frame.
     #[must_use]
     pub fn encode(&self) -> Bytes {
         match self {

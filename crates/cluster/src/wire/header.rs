@@ -195,7 +195,7 @@ fn put_half(bytes: &mut [u8], half: Option<Half>) {
     }
 }
 
-/// A half begins with number 1; number 0 stands for none, and has no incarnation.
+/// Reads a half, which begins with number 1; number 0 stands for none, and has no incarnation.
 fn half_at(bytes: &[u8; HEADER], at: usize) -> Result<Option<Half>, FrameError> {
     let incarnation = Incarnation::from_bits(u64_at(bytes, at));
     match (u32_at(bytes, at + 8), incarnation.to_bits()) {

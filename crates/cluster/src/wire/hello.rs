@@ -28,7 +28,8 @@ pub struct Hello {
 }
 
 impl Hello {
-    /// The frame of a Hello, with a proof over its other fields. `said` and `proof` are set.
+    /// Encodes the frame of a Hello, with a proof over its other fields. `said` and `proof` are
+    /// set.
     pub(crate) fn encode(&self, prove: impl FnOnce(&[u8]) -> Bytes) -> Bytes {
         let header = Header {
             to: self.view,

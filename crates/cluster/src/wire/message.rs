@@ -50,19 +50,19 @@ impl Messages {
         Self { body, left: count }
     }
 
-    /// The bytes of the messages, and how many these are.
+    /// Returns the bytes of the messages, and how many these are.
     pub(super) fn as_bytes(&self) -> (&[u8], u32) {
         (&self.body, self.left)
     }
 
-    /// How much credit the messages not yet taken from this iterator have taken.
+    /// Returns the credit that the messages not yet taken from this iterator have taken.
     #[must_use]
     pub fn cost(&self) -> usize {
         self.body.len()
     }
 }
 
-/// The length that a row of messages begins with.
+/// Returns the length that a row of messages begins with.
 fn length(rest: &[u8]) -> Option<usize> {
     let length = rest.first_chunk::<LENGTH>()?;
     Some(usize::from(u16::from_le_bytes(*length)))
@@ -133,7 +133,7 @@ impl Reader {
         Self { body }
     }
 
-    /// A byte.
+    /// Reads a byte.
     ///
     /// # Errors
     ///
@@ -142,7 +142,7 @@ impl Reader {
         self.body.try_get_u8().map_err(|_| ReadError::Short)
     }
 
-    /// A number.
+    /// Reads a number.
     ///
     /// # Errors
     ///
@@ -186,7 +186,7 @@ impl Reader {
         is_there.then_some(length).ok_or(ReadError::Short)
     }
 
-    /// A symbol, by the table of the message's session and lane.
+    /// Reads a symbol, by the table of the message's session and lane.
     ///
     /// # Errors
     ///
@@ -195,7 +195,7 @@ impl Reader {
         self.spelled(known, kind)?.text(known, kind)
     }
 
-    /// The value found by a symbol, kept in the table.
+    /// Returns the value found by a symbol, kept in the table.
     pub(crate) fn find<T: Copy>(
         &mut self,
         known: &mut Known,
@@ -219,7 +219,8 @@ impl Reader {
         Ok((value, spelled))
     }
 
-    /// A route, of which `read` reads the parts, by the table of the message's session and lane.
+    /// Reads a route, of which `read` reads the parts, by the table of the message's session and
+    /// lane.
     pub(crate) fn route(
         &mut self,
         known: &mut Known,
@@ -266,13 +267,13 @@ impl Reader {
         Ok(text.into())
     }
 
-    /// Whether nothing is left.
+    /// Returns whether nothing is left.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.body.is_empty()
     }
 
-    /// What is left.
+    /// Returns the rest of the bytes.
     #[must_use]
     pub fn rest(self) -> Bytes {
         self.body

@@ -20,14 +20,14 @@ pub(crate) struct Packer {
 }
 
 impl Packer {
-    /// An empty frame with memory for so many bytes, or for a few.
+    /// Creates an empty frame with memory for this number of bytes, or for a few.
     pub(crate) fn new(length: usize) -> Self {
         let mut buffer = Vec::with_capacity(length.max(CAPACITY));
         buffer.resize(HEADER, 0);
         Self { buffer, count: 0 }
     }
 
-    /// The length of the frame.
+    /// Returns the length of the frame.
     pub(crate) fn len(&self) -> usize {
         self.buffer.len()
     }
@@ -36,7 +36,7 @@ impl Packer {
         self.count
     }
 
-    /// How much credit the frame takes.
+    /// Returns the credit that the frame takes.
     pub(crate) fn cost(&self) -> usize {
         self.buffer.len() - HEADER
     }
@@ -72,14 +72,14 @@ impl Packer {
         last
     }
 
-    /// The frame, with its header.
+    /// Returns the frame, with its header.
     pub(crate) fn seal(mut self, to: Half, from: Half, lane: Lane, seq: u64, acks: Acks) -> Bytes {
         let header = Header::data((to, from), lane, seq, acks, self.count);
         self.buffer[..HEADER].copy_from_slice(&header.encode());
         self.buffer.into()
     }
 
-    /// The messages of an unsent frame.
+    /// Returns the messages of an unsent frame.
     pub(crate) fn into_messages(self) -> Messages {
         let count = self.count;
         Messages::packed(Bytes::from(self.buffer).slice(HEADER..), count)
@@ -152,12 +152,12 @@ impl Writer<'_> {
         fits
     }
 
-    /// A byte.
+    /// Appends a byte.
     pub fn u8(&mut self, byte: u8) {
         self.raw(&[byte]);
     }
 
-    /// A number, in up to ten bytes.
+    /// Appends a number, in up to ten bytes.
     pub fn varint(&mut self, number: u64) {
         if self.has_room(varint::length(number)) {
             varint::put(self.buffer, number);
@@ -177,19 +177,19 @@ impl Writer<'_> {
         }
     }
 
-    /// A text of several messages: its number, if sent before.
+    /// Appends a text of several messages: its number, if sent before.
     pub fn symbol(&mut self, kind: SymbolKind, text: &str) {
         let spelling = self.symbols.spell(kind, text);
         self.spelled(spelling, || text);
     }
 
-    /// A host: its number, if sent before.
+    /// Appends a host: its number, if sent before.
     pub(crate) fn host(&mut self, host: HostName) {
         let spelling = self.symbols.spell_host(host);
         self.spelled(spelling, || host.as_str());
     }
 
-    /// A route: its place, if sent before.
+    /// Appends a route: its place, if sent before.
     pub(crate) fn route(&mut self, route: Route, write: impl FnOnce(&mut Self)) {
         let (place, number) = self.symbols.routes.say(route);
         let place = place as u64;

@@ -54,8 +54,8 @@ pub(crate) struct Routes {
 }
 
 impl Routes {
-    /// The place of a route; and its number, if the peer does not know the route there. Afterwards
-    /// the peer does.
+    /// Returns the place of a route; and its number, if the peer does not know the route there.
+    /// Afterwards the peer does.
     pub(super) fn say(&mut self, route: Route) -> (usize, Option<u64>) {
         let place = route.place();
         let is_known = self.get(place) == Some(route);
@@ -78,12 +78,12 @@ impl Routes {
         self.said += 1;
     }
 
-    /// How many were said.
+    /// Returns the number of definitions said.
     pub(super) fn said(&self) -> u64 {
         self.said
     }
 
-    /// A message was taken back, and its route with it.
+    /// Forgets the routes of a message that was taken back.
     pub(super) fn forget(&mut self, since: u64) {
         if self.said != since {
             self.places.clear();

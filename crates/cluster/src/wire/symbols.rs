@@ -84,7 +84,7 @@ impl Symbols {
         }
     }
 
-    /// How a host is written now.
+    /// Returns how to write a host now.
     pub(super) fn spell_host(&mut self, host: HostName) -> Spelling {
         if let Some((_, number)) = self.host.filter(|(last, _)| *last == host) {
             return Spelling::Number(number);
@@ -96,7 +96,7 @@ impl Symbols {
         spelling
     }
 
-    /// How a text is written now. A definition is kept.
+    /// Returns how to write a text now. A definition is kept.
     pub(super) fn spell(&mut self, kind: SymbolKind, text: &str) -> Spelling {
         let (numbers, order) = (
             &mut self.numbers[kind as usize],

@@ -3,7 +3,7 @@
 /// The longest form of a `u64`.
 const MAX_LENGTH: usize = 10;
 
-/// The length of a number's form.
+/// Returns the length of a number's form.
 pub(crate) fn length(number: u64) -> usize {
     let bits = u64::BITS - (number | 1).leading_zeros();
     bits.div_ceil(7) as usize

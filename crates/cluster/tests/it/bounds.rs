@@ -102,7 +102,7 @@ impl Two {
     }
 }
 
-/// An asker whose code panics.
+/// Returns an asker whose code panics.
 fn nasty() -> Reply<u64> {
     let panics = |_: Completion| panic!("on purpose");
     Reply::new(Completer::from_fn("{main|7}".parse().unwrap(), 0, panics))

@@ -57,7 +57,7 @@ rows! {
     "same name twice" => same_name
 }
 
-/// The rows of the table: the event, and what each side sees.
+/// Reads the rows of the table: the event, and what each side sees.
 fn table() -> Vec<[String; 3]> {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/CLUSTER.md");
     let document = std::fs::read_to_string(path).unwrap();
@@ -141,7 +141,7 @@ impl Node {
         assert!(matches!(change, NodeChange::Up { .. }), "{change:?}");
     }
 
-    /// The next end, and how many messages it counts.
+    /// Waits for the next end, and returns how many messages it counts, too.
     fn down(&self) -> (End, u64) {
         match self.changes.recv_timeout(PATIENCE).unwrap() {
             NodeChange::Down {
@@ -151,7 +151,7 @@ impl Node {
         }
     }
 
-    /// A process that passes numbers to the test. Its mailbox has room for 100.
+    /// Starts a process that passes numbers to the test. Its mailbox has room for 100.
     fn receiver(&self) -> (Pid, Receiver<u64>) {
         let (tell, told) = channel();
         let process = actor_fn(move |_, number: u64, _| Ok(tell.send(number)?));
@@ -196,14 +196,14 @@ impl Two {
         change(&far, &near);
     }
 
-    /// No session has ended.
+    /// Checks that no session has ended.
     fn is_calm(&self) -> Seen {
         let changes = [&self.near, &self.far].map(|it| it.changes.try_recv().ok());
         assert_eq!(changes, [None, None]);
         Seen::default()
     }
 
-    /// Both have ended, and the sender has counted messages that were not acknowledged.
+    /// Waits until both have ended, and the sender has counted messages that were not acknowledged.
     fn ended(&self) -> Seen {
         let (sender, undelivered) = self.near.down();
         assert!(undelivered > 0, "{sender:?} has counted nothing");
@@ -265,7 +265,7 @@ fn restart() -> Seen {
     }
 }
 
-/// Nothing happens for certain meanwhile.
+/// Rests for this time, in which nothing happens for certain.
 fn rest(time: Duration) {
     let end = Instant::now() + time;
     while Instant::now() < end {
@@ -422,7 +422,7 @@ fn malformed() -> Seen {
     }
 }
 
-/// Without a session, what was sent comes back. At the level of sessions, since a node keeps a
+/// Sends without a session: the messages come back. At the level of sessions, since a node keeps a
 /// stranger's reason to itself.
 fn strangers() -> Seen {
     let settings = Settings::default();
@@ -475,7 +475,7 @@ fn strangers() -> Seen {
     Seen::default()
 }
 
-/// At the level of sessions: a twin has a single node of a name.
+/// Lets another node take the name. At the level of sessions: a twin has a single node of a name.
 fn same_name() -> Seen {
     let settings = Settings::default();
     let mut pair = Pair::up(&settings);

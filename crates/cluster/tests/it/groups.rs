@@ -32,7 +32,7 @@ fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
-/// A node whose sessions end after a second of silence.
+/// Starts a node whose sessions end after a second of silence.
 fn join(name: &str, engine: impl Engine + 'static) -> (Scheduler, Cluster) {
     join_within(name, engine, Duration::from_secs(1))
 }
@@ -278,7 +278,7 @@ impl World {
         }
     }
 
-    /// The members of each group, with their nodes.
+    /// Returns the members of each group, with their nodes.
     fn expected(&self) -> Vec<Vec<Pid>> {
         let mut all = vec![Vec::new(); GROUPS];
         for (scheduler, processes) in self.schedulers.iter().zip(&self.processes) {
@@ -416,7 +416,7 @@ fn what_other_nodes_do_not_take_is_refused_at_once() {
     node.register_name(&long, &member, recipient).unwrap_err();
 }
 
-/// Both have the name while they are not connected. When they meet the older entry wins.
+/// Gives a name to both while they are not connected. When they meet the older entry wins.
 // pins: B38
 // case: 36
 #[test]
@@ -466,7 +466,7 @@ fn of_two_owners_the_older_keeps_the_name_and_the_other_is_told() {
     assert!(!owners[0].0.address().is_closed(), "the loser lives on");
 }
 
-/// A node is told as lost when its members have left.
+/// Crashes a node, which is told as lost when its members have left.
 // pins: B36
 // case: 38
 #[test]

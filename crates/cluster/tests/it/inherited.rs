@@ -29,7 +29,8 @@ fn has(ctx: &Context) -> Has {
     (trace, tenant, ctx.inherited::<Local>().is_some())
 }
 
-/// Both nodes, each with a kind and a function that start a process; and what the processes have.
+/// Starts both nodes, each with a kind and a function that start a process. Returns what the
+/// processes have, too.
 fn nodes(nodes: &Nodes) -> ([(Scheduler, Cluster); 2], Receiver<Has>) {
     let (tell, told) = channel();
     let join = |node: &str| {

@@ -36,7 +36,7 @@ fn join(twin: &Twin, scheduler: &Scheduler, set: impl FnOnce(&mut Settings)) -> 
     builder.settings(settings).join(scheduler).unwrap()
 }
 
-/// A process that shows numbers to the test, as other nodes know it.
+/// Starts a process that shows numbers to the test, and returns its PID as other nodes know it.
 fn numbers(scheduler: &Scheduler) -> (Pid, Receiver<u64>) {
     let (tell, told) = channel();
     let process = actor_fn(move |_, number: u64, _| Ok(tell.send(number)?));
@@ -278,7 +278,7 @@ impl Played {
     }
 }
 
-/// A message of a user, with a number and zeros. Two fill a frame.
+/// Writes a message of a user, with a number and zeros. Two fill a frame.
 fn message(writer: &mut Writer<'_>, to: Pid, number: u64) {
     const TO_RECEIVER: u8 = 1;
     const ROUTE_FOLLOWS: u64 = 0;
@@ -382,7 +382,7 @@ fn a_node_whose_clock_was_set_back_goes_on_above_its_run_before() {
     assert_eq!(seen.recv_timeout(PATIENCE).unwrap(), 7);
 }
 
-/// A small message of a user.
+/// Writes a small message of a user.
 fn small(writer: &mut Writer<'_>, to: Pid, number: u64) {
     const TO_RECEIVER: u8 = 1;
     const ROUTE_FOLLOWS: u64 = 0;

@@ -15,7 +15,8 @@ fn node(twin: &Twin, name: &str, settings: Settings) -> (Scheduler, Cluster) {
     (scheduler, cluster)
 }
 
-/// A process that passes what it gets to the test, as another node knows it.
+/// Starts a process that passes what it gets to the test, and returns its PID as another node knows
+/// it.
 fn receiver(scheduler: &Scheduler) -> (Pid, Receiver<Bytes>) {
     let (tell, told) = channel();
     let process = actor_fn(move |_, bytes: Bytes, _| Ok(tell.send(bytes)?));

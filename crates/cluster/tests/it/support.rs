@@ -21,7 +21,7 @@ pub(crate) fn name(text: &str) -> NodeId {
     NodeId::new(text).unwrap()
 }
 
-/// A session of `me`, in this incarnation, with `peer`.
+/// Creates a session of `me`, in this incarnation, with `peer`.
 pub(crate) fn session(me: &str, incarnation: u64, peer: &str, settings: &Settings) -> Session {
     let halves = Halves::new(Incarnation::from_bits(incarnation));
     let identity = Identity::new(name(me), "cluster");
@@ -104,7 +104,7 @@ impl Pair {
         }
     }
 
-    /// Both are up, and have told so.
+    /// Returns both sides when they are up, and have told so.
     pub(crate) fn up(settings: &Settings) -> Self {
         let mut pair = Self::new(settings);
         pair.a.open(at(0));
@@ -196,7 +196,7 @@ impl Pair {
     }
 }
 
-/// The numbers that were sent with [`Pair::say`].
+/// Returns the numbers that were sent with [`Pair::say`].
 pub(crate) fn heard(events: &[Event]) -> Vec<u64> {
     let messages = events.iter().filter_map(|event| match event {
         Event::Received { messages, .. } => Some(messages.clone()),
@@ -206,7 +206,7 @@ pub(crate) fn heard(events: &[Event]) -> Vec<u64> {
     messages.flatten().map(number).collect()
 }
 
-/// The reasons of ended sessions.
+/// Returns the reasons of ended sessions.
 pub(crate) fn ends(events: &[Event]) -> Vec<End> {
     let why = events.iter().filter_map(|event| match event {
         Event::Ended { why, .. } => Some(*why),

@@ -129,7 +129,7 @@ impl Node {
         name.wait_timeout(PATIENCE).unwrap();
     }
 
-    /// Half of the lease passes, and the keeper of the names is woken.
+    /// Lets half of the lease pass, and wakes the keeper of the names.
     fn lose(&self, name: &str) {
         self.clock[0].fetch_add(5_000_000_000, Ordering::SeqCst);
         assert_eq!(self.names.token(name), None);

@@ -76,7 +76,7 @@ fn inside<R>(number: u64, f: impl FnOnce() -> R) -> R {
     result
 }
 
-/// Both tell of the spans in which they are.
+/// Offers a kind and a function, which tell of the spans in which they are.
 fn offers(builder: Builder, tell: &Sender<u64>) -> Builder {
     let tell = tell.clone();
     builder.kind("child.v1", move |spawner, (): ()| {

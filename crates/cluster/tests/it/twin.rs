@@ -34,7 +34,7 @@ impl Net {
             .send(&self.names[1], Lane::Data, Bytes::from(vec![number; 100]))
     }
 
-    /// The frames at `b`, by their first byte.
+    /// Returns the frames at `b`, by their first byte.
     fn came(&self) -> Vec<u8> {
         let told = self.at_b.take().into_iter();
         let first = told.filter_map(|told| match told {

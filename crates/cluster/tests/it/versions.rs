@@ -34,7 +34,7 @@ fn node(twin: &Twin, name: &str, types: fn(&mut Types)) -> (Scheduler, Cluster) 
     (scheduler, cluster)
 }
 
-/// A process that shows its payloads to the test.
+/// Starts a process that shows its payloads to the test.
 fn receiver(scheduler: &Scheduler) -> (Pid, Receiver<Payload>) {
     let (tell, told) = channel();
     let process = process_fn(move |_, events, _| {

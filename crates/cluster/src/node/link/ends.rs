@@ -7,7 +7,7 @@ use ganger_proc_api::{CommandError, ExitCause, Pid, Reply};
 use ganger_sched::{ExitAction, Handle};
 
 impl Link {
-    /// A watched process has ended.
+    /// Tells that a watched process has ended.
     pub(super) fn exited(&mut self, scheduler: &Handle, number: u64, cause: &ExitCause) {
         let watch = self.peer.look(|state| state.tables.watches.remove(number));
         if let Some((pid, action)) = watch {
@@ -17,7 +17,7 @@ impl Link {
     }
 }
 
-/// The session of these questions has ended.
+/// Answers the open questions of a session that has ended.
 pub(super) fn unanswered(names: Vec<Reply<Option<Pid>>>, spawns: Vec<Spawn>, open: Open) {
     let names = names.into_iter().map(Reply::untyped);
     let spawns = spawns.into_iter().map(|it| it.reply.untyped());

@@ -29,7 +29,8 @@ impl Link {
         }
     }
 
-    /// A process of the peer has ended, or the session: it leaves its groups and names here.
+    /// Removes a process of the peer from its groups and names here: the process has ended, or the
+    /// session.
     pub(super) fn unlist(&mut self, scheduler: &Handle, pid: Pid) {
         self.listed.forget(&self.peer.base, scheduler, pid);
     }

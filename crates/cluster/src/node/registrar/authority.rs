@@ -63,7 +63,7 @@ impl Authority {
         }
     }
 
-    /// The changes after the last that a watch knows, if any.
+    /// Returns the changes after the last that a watch knows, if any.
     fn changes(&self, prefix: &str, after: Option<Revision>) -> Option<Changes> {
         let until = self.table.revision();
         let Some(after) = after.filter(|it| (self.before..=until).contains(it)) else {
@@ -89,7 +89,7 @@ impl Authority {
         (!changes.is_empty()).then_some(Changes { changes, until })
     }
 
-    /// A watch asks.
+    /// Answers a watch that asks.
     fn watch(
         &mut self,
         ctx: &Context,

@@ -197,7 +197,7 @@ impl Client {
     }
 }
 
-/// Whether the registrar must be looked for again.
+/// Returns whether the registrar must be looked for again.
 fn is_gone(error: &CommandError) -> bool {
     matches!(error, CommandError::Ended(_) | CommandError::Dropped)
 }
@@ -231,8 +231,8 @@ impl Shared {
     }
 }
 
-/// The registrar has not answered. A failure may be of the answer, on its way back, and
-/// says nothing of the operation.
+/// Returns the error of a question that the registrar has not answered. A failure may be of the
+/// answer, on its way back, and says nothing of the operation.
 fn lost(error: &CommandError, is_read: bool) -> StoreError {
     let is_untouched = match error {
         CommandError::Ended(ExitCause::NotFound) => true,
@@ -419,7 +419,7 @@ impl<T: Any + Send> Callback<T> {
         self.finish(Ok(answer));
     }
 
-    /// The answer is unwanted.
+    /// Gives the answer up, as unwanted.
     fn give_up(&self) {
         drop(lock(&self.done).take());
         let ends = std::mem::take(&mut *lock(&self.ends));

@@ -62,21 +62,22 @@ enum Place {
 }
 
 impl Registrar {
-    /// This node is the authority, and keeps its entries in this file. What the file has holds from
-    /// the beginning; a missing file is made, and so is a file of the same name with `.lock`. The
-    /// folder must be on a disk of this machine, since others may not keep what they confirm.
+    /// Makes this node the authority, which keeps its entries in this file. The entries of the file
+    /// hold from the beginning; a missing file is made, and so is a file of the same name with
+    /// `.lock`. The folder must be on a disk of this machine, since others may not keep what they
+    /// confirm.
     ///
     /// [`Builder::join`](crate::Builder::join) opens the file, and so blocks.
     pub fn file(path: impl Into<PathBuf>) -> Self {
         Self(Place::File(path.into()))
     }
 
-    /// The node of this name is the authority.
+    /// Takes the node of this name as the authority.
     pub fn at(node: impl Into<String>) -> Self {
         Self(Place::Node(node.into()))
     }
 
-    /// The node of the authority, or the file of this node.
+    /// Returns the node of the authority, or the file of this node.
     pub(crate) fn place(self) -> Result<String, PathBuf> {
         match self.0 {
             Place::Node(node) => Ok(node),

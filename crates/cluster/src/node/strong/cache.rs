@@ -86,17 +86,17 @@ impl Cache {
         self.revision.is_some()
     }
 
-    /// The entry of a name.
+    /// Returns the entry of a name.
     pub(crate) fn get(&self, key: &str) -> Option<&Named> {
         self.entries.get(key)
     }
 
-    /// How many names have entries.
+    /// Returns the number of names with entries.
     pub(crate) fn names(&self) -> usize {
         self.names
     }
 
-    /// The first names, in the order of their texts. O(entries × log most).
+    /// Returns the first names, in the order of their texts. O(entries × log most).
     pub(crate) fn first_names(&self, most: usize) -> Vec<(Box<str>, Named)> {
         let mut first = BTreeMap::new();
         for (key, named) in &self.entries {
@@ -114,7 +114,7 @@ impl Cache {
             .collect()
     }
 
-    /// Whether the entry was there, and is there no more.
+    /// Returns whether the entry existed, and exists no more.
     pub(crate) fn is_gone(&self, key: &str, revision: Revision) -> bool {
         let is_there = || {
             self.entries
@@ -124,7 +124,7 @@ impl Cache {
         self.revision.is_some_and(|known| known >= revision) && !is_there()
     }
 
-    /// Whether no earlier claim of the same lock is left.
+    /// Returns whether no earlier claim of the same lock is left.
     pub(crate) fn is_first(&self, key: &str, revision: Revision) -> bool {
         let line = lock_of(key).and_then(|name| self.lines.get(name));
         let first = line.and_then(BTreeMap::first_key_value);
@@ -132,7 +132,7 @@ impl Cache {
     }
 }
 
-/// The lock of a claim's key.
+/// Returns the lock of a claim's key.
 fn lock_of(key: &str) -> Option<&str> {
     key.strip_prefix(LOCKS)?
         .split_once('/')

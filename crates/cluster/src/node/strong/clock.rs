@@ -6,8 +6,8 @@ use ganger_sched::internal::here;
 /// A clock for leases. Tests have others.
 pub(crate) type LeaseClock = Box<dyn Fn() -> Instant + Send + Sync>;
 
-/// The time of this thread's simulation, or else of the machine, with its sleep where the system
-/// has such a clock (`CLOCK_BOOTTIME` of Linux).
+/// Returns the time of this thread's simulation, or else of the machine, with its sleep where the
+/// system has such a clock (`CLOCK_BOOTTIME` of Linux).
 pub(crate) fn now() -> Instant {
     let now = here::simulated().unwrap_or_else(machine);
     Instant::from_nanos(0) + now

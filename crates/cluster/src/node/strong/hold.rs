@@ -24,13 +24,14 @@ impl Hold {
         now < self.good_until()
     }
 
-    /// A renewal was answered. Called by the keeper alone, for a lease that is good.
+    /// Extends the hold after an answered renewal. Called by the keeper alone, for a lease that is
+    /// good.
     pub(crate) fn extend(&self, good: Instant) {
         // Ordering: the value is all that is written.
         self.0.fetch_max(good.as_nanos(), Ordering::Relaxed);
     }
 
-    /// The lease is over for good.
+    /// Ends the lease for good.
     pub(crate) fn end(&self) {
         // Ordering: the value is all that is written.
         self.0.store(0, Ordering::Relaxed);

@@ -89,7 +89,7 @@ impl Shared {
         (self.clock)()
     }
 
-    /// When the node has begun to watch the store.
+    /// Returns when the node has begun to watch the store.
     pub(crate) fn begun(&self) -> Instant {
         self.begun
     }
@@ -128,7 +128,7 @@ impl Shared {
         lock(&self.parties).contains_key(&id)
     }
 
-    /// The claim is wanted no more.
+    /// Releases a claim that is wanted no more.
     pub(crate) fn release(&self, id: ClaimId) {
         let party = lock(&self.parties).remove(&id);
         if party.is_some() {
@@ -138,7 +138,8 @@ impl Shared {
         drop(party);
     }
 
-    /// The asker waits for the lock no more. A lock that is held is released by its drop.
+    /// Gives a claim up whose asker waits for the lock no more. A lock that is held is released by
+    /// its drop.
     pub(crate) fn give_up(&self, id: ClaimId) {
         let is_waiting = matches!(
             lock(&self.parties).get(&id),
@@ -339,7 +340,7 @@ impl Keeper {
         Self { shared, is_leaving }
     }
 
-    /// True: more is there.
+    /// Runs a round of the keeper. True: more is there.
     fn round(&mut self) -> bool {
         let mut inbox = lock(&self.shared.inbox);
         let answers = std::mem::take(&mut inbox.answers);

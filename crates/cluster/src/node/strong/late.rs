@@ -11,7 +11,7 @@ fn at(seconds: u64) -> Instant {
     Instant::from_nanos(0) + Duration::from_secs(seconds)
 }
 
-/// The only operation of the machine.
+/// Returns the only operation of the machine.
 fn asked(machine: &mut Machine) -> (u64, StoreOp) {
     let mut todo = machine.todo();
     todo.retain(|it| !matches!(it, Todo::Granted(_)));
@@ -37,8 +37,8 @@ fn gone(revision: u64) -> StoreChange {
     }
 }
 
-/// A machine with a name, and with another, created at the second attempt and given up. With the
-/// number of its deletion, revision 4 of the store.
+/// Returns a machine with a name, and with another, created at the second attempt and given up.
+/// Also returns the number of its deletion, revision 4 of the store.
 fn given_up() -> (Machine, u64) {
     let mut machine = Machine::new(Duration::from_secs(10));
     machine.name(1, "kept", vec![1], at(0));

@@ -19,10 +19,10 @@ pub struct LockLost;
 
 /// The keeper, as a lock needs it.
 pub(crate) trait Keeps: Send + Sync {
-    /// The time of the lease's clock.
+    /// Returns the time of the lease's clock.
     fn now(&self) -> Instant;
 
-    /// The lock is wanted no more.
+    /// Releases a lock that is wanted no more.
     fn release(&self, id: ClaimId);
 }
 
@@ -80,10 +80,10 @@ impl StrongLock {
         (made, lock)
     }
 
-    /// The fencing token of this ownership, if the lock is held at this moment, by a clock that
-    /// counts the time that the machine sleeps. To be asked before each use of what the lock
-    /// guards, and to be sent along: a resource that has seen a greater token refuses a smaller.
-    /// Never blocks.
+    /// Returns the fencing token of this ownership, if the lock is held at this moment, by a clock
+    /// that counts the time that the machine sleeps. Ask before each use of the guarded resource,
+    /// and send the token along: a resource that has seen a greater token refuses a smaller. Never
+    /// blocks.
     ///
     /// # Errors
     /// [`LockLost`], from then on always.
@@ -99,7 +99,7 @@ impl StrongLock {
         Ok(self.token)
     }
 
-    /// Whether the lock is held at this moment: see [`token`](Self::token).
+    /// Returns whether the lock is held at this moment: see [`token`](Self::token).
     #[must_use]
     pub fn is_held(&self) -> bool {
         self.token().is_ok()

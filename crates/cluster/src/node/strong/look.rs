@@ -75,12 +75,12 @@ impl StrongNames {
         }
     }
 
-    /// How many names have entries in the store.
+    /// Returns the number of names with entries in the store.
     pub(crate) fn count(&self) -> usize {
         self.shared.with(|machine, _| machine.cache.names())
     }
 
-    /// The first names with their owners, in the order of their texts.
+    /// Returns the first names with their owners, in the order of their texts.
     pub(crate) fn owners(&self, most: usize) -> Vec<NameLook> {
         let (first, owned) = self.shared.with(|machine, now| {
             let owned = machine.all_owned(now);

@@ -168,7 +168,7 @@ impl Machine {
         std::mem::take(&mut self.todo)
     }
 
-    /// Whether acts are due.
+    /// Returns whether acts are due.
     pub(crate) fn has_todo(&self) -> bool {
         !self.todo.is_empty()
     }
@@ -253,7 +253,7 @@ impl Machine {
         }
     }
 
-    /// The claim is wanted no more. Nothing is told of it from now on.
+    /// Releases a claim that is wanted no more. Nothing is told of the claim from now on.
     pub(crate) fn release(&mut self, id: ClaimId, now: Instant) {
         self.expire(now);
         let Some(claim) = self.claims.get_mut(&id) else {
@@ -267,7 +267,8 @@ impl Machine {
         }
     }
 
-    /// The token of a claim that has its name or lock now, and until when its lease is good.
+    /// Returns the token of a claim that has its name or lock now, and until when its lease is
+    /// good.
     pub(crate) fn held(&mut self, id: ClaimId, now: Instant) -> Option<(Revision, Arc<Hold>)> {
         self.expire(now);
         let claim = self.claims.get(&id)?;
@@ -277,7 +278,7 @@ impl Machine {
         }
     }
 
-    /// The claim of this node that owns the entry now, and its token.
+    /// Returns the claim of this node that owns the entry now, and its token.
     pub(crate) fn owned(&mut self, key: &str, now: Instant) -> Option<(ClaimId, Revision)> {
         self.expire(now);
         self.claims
@@ -288,13 +289,13 @@ impl Machine {
             })
     }
 
-    /// How often a claim was lost until now.
+    /// Returns how often a claim was lost until now.
     pub(crate) fn losses(&mut self, now: Instant) -> u64 {
         self.expire(now);
         self.losses
     }
 
-    /// The lease, the claims and the store now. O(claims).
+    /// Returns the figures of the lease, the claims and the store now. O(claims).
     pub(crate) fn figures(&mut self, now: Instant) -> Figures {
         self.expire(now);
         let left = match &self.lease {
@@ -321,7 +322,7 @@ impl Machine {
         }
     }
 
-    /// The entries that this node owns now.
+    /// Returns the entries that this node owns now.
     pub(crate) fn all_owned(&mut self, now: Instant) -> HashSet<Revision> {
         self.expire(now);
         let states = self.claims.values().map(|claim| claim.state);
@@ -332,12 +333,12 @@ impl Machine {
         owned.collect()
     }
 
-    /// Whether the claim is there, in any state.
+    /// Returns whether the claim exists, in any state.
     pub(crate) fn has(&self, id: ClaimId) -> bool {
         self.claims.contains_key(&id)
     }
 
-    /// The store has answered.
+    /// Takes an answer of the store.
     pub(crate) fn answered(
         &mut self,
         number: u64,
@@ -473,7 +474,7 @@ impl Machine {
         }
     }
 
-    /// The claim is gone, and an entry of it may come late.
+    /// Forgets a claim, of which an entry may come late.
     fn forget(&mut self, id: ClaimId) -> Option<Claim> {
         let claim = self.claims.remove(&id)?;
         if claim.was_unsure && matches!(self.lease, Lease::Held(_)) {
@@ -492,7 +493,7 @@ impl Machine {
         self.retry_at = Some(self.retry_at.map_or(at, |before| before.min(at)));
     }
 
-    /// The store has changed.
+    /// Takes a change of the store.
     pub(crate) fn changed(&mut self, change: StoreChange, now: Instant) {
         self.expire(now);
         if matches!(change, StoreChange::Lost) && self.cache.is_known() {
@@ -535,7 +536,7 @@ impl Machine {
         });
     }
 
-    /// A lock whose turn has come.
+    /// Gives the locks whose turn has come to their claims.
     fn look_at_locks(&mut self) {
         for (id, claim) in &mut self.claims {
             if let State::Queued(revision) = claim.state
@@ -547,7 +548,7 @@ impl Machine {
         }
     }
 
-    /// The lease is good no longer: all claims are lost.
+    /// Ends the lease, which is not good any more: all claims are lost.
     fn lapse(&mut self) {
         let Lease::Held(held) = std::mem::replace(&mut self.lease, Lease::None) else {
             return;
@@ -580,7 +581,7 @@ impl Machine {
         !self.asked.values().any(|it| matches!(it, Purpose::Revoke))
     }
 
-    /// When something is due next.
+    /// Returns when something is due next.
     pub(crate) fn next_due(&self) -> Option<Instant> {
         let lease = match &self.lease {
             Lease::Held(held) => Some(held.renew_at.min(held.hold.good_until())),

@@ -205,7 +205,7 @@ impl World {
         }
     }
 
-    /// At most one claim has each name and each lock, as its owner would see it now.
+    /// Checks that at most one claim has each name and each lock, as its owner would see it now.
     fn look(&mut self) {
         self.ticks += 1;
         for is_lock in [false, true] {
@@ -264,7 +264,7 @@ impl World {
         }
     }
 
-    /// Another run of the node begins.
+    /// Crashes a node, of which another run begins.
     fn crash(&mut self, index: usize) {
         let new = self.node(index);
         let before = std::mem::replace(&mut self.nodes[index], new);
@@ -273,7 +273,8 @@ impl World {
         }
     }
 
-    /// The owner gives the claim up, or has crashed: from now on the store may give it on.
+    /// Notes that the owner gives the claim up, or has crashed: from now on the store may give it
+    /// on.
     fn leave(&mut self, id: ClaimId, claim: Option<Claim>) {
         let Some(claim) = claim.filter(|it| it.token.is_some() && !it.is_over) else {
             return;
@@ -286,7 +287,7 @@ impl World {
         });
     }
 
-    /// Each history could have come from calls one after the other.
+    /// Checks that each history could have come from calls one after the other.
     fn look_at_histories(&self) {
         for history in self.histories.values() {
             let begin = Owned {
@@ -352,7 +353,7 @@ impl World {
         }
     }
 
-    /// Without faults each name and each lock finds an owner.
+    /// Ends all faults: then each name and each lock finds an owner.
     fn heal(&mut self) {
         self.store.faults(StoreFaults::default());
         for index in 0..NODES {

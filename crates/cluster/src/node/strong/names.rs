@@ -72,7 +72,7 @@ impl StrongNames {
         Self { shared, own }
     }
 
-    /// The number of a new claim, and the value of its entry.
+    /// Returns the number of a new claim, and the value of its entry.
     fn value(&self, pid: Option<Pid>) -> (u64, Vec<u8>) {
         // Ordering: only the number counts.
         let claim = self.own.claims.fetch_add(1, Ordering::Relaxed);
@@ -145,8 +145,8 @@ impl StrongNames {
         id.inspect(|id| self.shared.release(*id)).is_some()
     }
 
-    /// The number of the ownership, if a process of this node has the name at this moment, by a
-    /// clock that counts the time that the machine sleeps. O(names of the node). Never blocks.
+    /// Returns the number of the ownership, if a process of this node has the name at this moment,
+    /// by a clock that counts the time that the machine sleeps. O(names of the node). Never blocks.
     #[must_use]
     pub fn token(&self, name: &str) -> Option<FencingToken> {
         self.own_claim(name).map(|(_, token)| token)
@@ -158,7 +158,7 @@ impl StrongNames {
         owned.map(|(id, revision)| (id, FencingToken(revision.0)))
     }
 
-    /// The owner of a name, as the watch of this node knows. Never blocks.
+    /// Returns the owner of a name, as the watch of this node knows. Never blocks.
     ///
     /// For a name of this node the answer is exact. For another it may be late: the owner may have
     /// lost the name, and a newer owner has a greater token. [`find`](Self::find) asks the store.
@@ -184,7 +184,8 @@ impl StrongNames {
         }
     }
 
-    /// The owner of an entry, unless it is of this node, and has given the name up.
+    /// Returns the owner of an entry, unless the entry is of this node, which has given the name
+    /// up.
     fn valid(&self, named: Named, owned: Option<Revision>) -> Option<Owner> {
         let scheduler = &self.shared.scheduler;
         let owner = Owner::read(&named.value, named.revision, scheduler)?;
@@ -222,8 +223,8 @@ impl StrongNames {
         })
     }
 
-    /// A lock of the cluster. The call is answered when the lock is held, in the order of the calls
-    /// as the store has them. The asker that gives the call up waits no more.
+    /// Returns a call for a lock of the cluster. The call is answered when the lock is held, in the
+    /// order of the calls as the store has them. The asker that gives the call up waits no more.
     ///
     /// # Errors
     /// Of the call: `Failed`, with a [`StrongError`] inside.
@@ -264,7 +265,7 @@ impl StrongNames {
         }
     }
 
-    /// The promise of the store, in a few words.
+    /// Describes the promise of the store, in a few words.
     #[must_use]
     pub fn describe_store(&self) -> String {
         self.shared.store.describe()

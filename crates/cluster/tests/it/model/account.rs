@@ -72,7 +72,7 @@ impl Account {
         self.totals.accepted += 1;
     }
 
-    /// The next message of its lane, and no other, may come.
+    /// Notes a delivery: the next message of its lane, and no other, may come.
     pub(super) fn delivered(
         &mut self,
         way: (usize, usize),
@@ -127,8 +127,8 @@ impl Account {
             .is_some_and(|it| it.ended.is_some())
     }
 
-    /// Nothing of a live session may be under way for longer than `most` without a delivery. Its
-    /// sender was run since `since`.
+    /// Checks that nothing of a live session is under way for longer than `most` without a
+    /// delivery. Its sender was run since `since`.
     pub(super) fn is_told_in_time(&self, session: Half, since: u64, now: u64, most: u64) {
         let Some(side) = self.sides.get(&session).filter(|it| it.ended.is_none()) else {
             return;
@@ -143,7 +143,7 @@ impl Account {
         }
     }
 
-    /// Whether all messages of live sessions are delivered.
+    /// Returns whether all messages of live sessions are delivered.
     pub(super) fn is_settled(&self) -> bool {
         let live =
             |(half, side): &(&Half, &Side)| side.ended.is_none() && !self.crashed.contains(half);
@@ -151,7 +151,7 @@ impl Account {
         lanes.all(|lane| lane.under_way.is_empty())
     }
 
-    /// Each lost message has a session with an end, and the end has counted it.
+    /// Checks that each lost message has a session with an end, and the end has counted it.
     pub(super) fn check(mut self) -> Totals {
         for (half, side) in &self.sides {
             let lost = side.lanes.iter().map(|it| it.under_way.len() as u64).sum();

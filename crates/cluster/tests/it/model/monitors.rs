@@ -54,7 +54,8 @@ impl Monitors {
         self.watched.insert(number, monitor);
     }
 
-    /// A request has come to `node`, in its session with `from`. True: the target is gone.
+    /// Takes a request that has come to `node`, in its session with `from`. True: the target is
+    /// gone.
     pub(super) fn asked(
         &mut self,
         node: usize,
@@ -70,7 +71,7 @@ impl Monitors {
         !is_alive
     }
 
-    /// A target ends. Returns the notices: node, session and number.
+    /// Ends a target. Returns the notices: node, session and number.
     pub(super) fn exit(&mut self, node: usize, target: u64) -> Vec<(usize, Half, u64)> {
         if !self.alive.remove(&(node, target)) {
             return Vec::new();
@@ -85,7 +86,7 @@ impl Monitors {
         told
     }
 
-    /// The exit of a target has come to the watcher.
+    /// Notes that the exit of a target has come to the watcher.
     pub(super) fn told(&mut self, session: Half, number: u64) {
         let monitor = self.watched.get_mut(&number).expect("a known monitor");
         assert_eq!(monitor.session, session, "of monitor {number}");
@@ -94,7 +95,8 @@ impl Monitors {
         self.by_exit += 1;
     }
 
-    /// A session has ended at `node`: its monitors fire, and the peer's monitors are forgotten.
+    /// Notes the end of a session at `node`: its monitors fire, and the peer's monitors are
+    /// forgotten.
     pub(super) fn ended(&mut self, node: usize, session: Half) {
         for monitor in self.watched.values_mut() {
             if monitor.session == session && !monitor.is_told {
@@ -106,13 +108,13 @@ impl Monitors {
             .retain(|key, it| key.0 != node || it.1 != session);
     }
 
-    /// A node has crashed, with its watchers and its targets.
+    /// Notes the crash of a node, with its watchers and its targets.
     pub(super) fn crashed(&mut self, node: usize, halves: &[Half]) {
         self.watched.retain(|_, it| !halves.contains(&it.session));
         self.foreign.retain(|key, _| key.0 != node);
     }
 
-    /// The session of a monitor has ended, or its target has: then the watcher is told.
+    /// Checks that the watcher of a monitor is told if its session has ended, or its target has.
     pub(super) fn check(&self, has_ended: impl Fn(Half) -> bool) {
         for (number, monitor) in &self.watched {
             let must_be_told = has_ended(monitor.session) || !self.alive.contains(&monitor.target);

@@ -266,7 +266,7 @@ impl World {
         }
     }
 
-    /// A process is never there again. So a new process has a new number.
+    /// Begins a new process with a new number: a process is never there again.
     fn begin_process(&mut self, id: usize) {
         self.numbers += 1;
         self.monitors.alive.insert((id, 100 + self.numbers));

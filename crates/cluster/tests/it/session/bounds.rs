@@ -185,8 +185,8 @@ fn a_peer_that_acknowledges_what_was_not_sent_ends_the_session() {
     assert_eq!(ends(&pair.at_a), [End::Violation]);
 }
 
-/// The acknowledgement of `b` for a first message of `a`, which has its credit; and a pair in which
-/// it has come.
+/// Returns the acknowledgement of `b` for a first message of `a`, which has its credit; and a pair
+/// in which it has come.
 fn acknowledged(credit: usize, consumed: usize) -> (Pair, Bytes) {
     let mut settings = Settings::default();
     settings.credit = credit;
@@ -206,7 +206,7 @@ fn acknowledged(credit: usize, consumed: usize) -> (Pair, Bytes) {
     (pair, ack.unwrap())
 }
 
-/// How many messages `b` has when it consumes none.
+/// Counts the messages that `b` has when it consumes none.
 fn until_stalled(pair: &mut Pair) -> usize {
     for number in 1..200 {
         pair.say(From::A, Lane::Data, number, 1_000).unwrap();

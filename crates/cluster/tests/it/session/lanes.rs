@@ -10,7 +10,7 @@ fn is_data(frame: &Bytes) -> bool {
     matches!(Frame::parse(frame), Ok(Frame::Data { .. }))
 }
 
-/// The number of a frame of messages.
+/// Returns the number of a frame of messages.
 fn seq(frame: &Bytes) -> Option<u64> {
     match Frame::parse(frame) {
         Ok(Frame::Data { seq, .. }) => Some(seq),
@@ -18,7 +18,7 @@ fn seq(frame: &Bytes) -> Option<u64> {
     }
 }
 
-/// Small frames: a message of 200 bytes fills a frame.
+/// Returns settings with small frames: a message of 200 bytes fills a frame.
 fn small() -> Settings {
     let mut settings = Settings::default();
     settings.frame = 300;
@@ -203,7 +203,7 @@ fn a_long_frame_is_acknowledged_at_once() {
 }
 
 proptest! {
-    /// Whatever the sizes and the order of sends, polls and arrivals: without loss all messages
+    /// Acts with all sizes and orders of sends, polls and arrivals: without loss all messages
     /// arrive while the clock stands still.
     #[test]
     fn no_sender_waits_for_a_delayed_acknowledgement(

@@ -4,7 +4,7 @@ use crate::support::{From, Pair, at, ends};
 use bytes::Bytes;
 use ganger_cluster::{End, Frame, Incarnation, Lane, Notice, Settings, State};
 
-/// Both are up, with all Hellos that have come.
+/// Returns both sides when they are up, with all Hellos that have come.
 fn up_with_hellos() -> (Pair, Vec<(From, Bytes)>) {
     let mut pair = Pair::new(&Settings::default());
     let mut hellos = Vec::new();

@@ -114,7 +114,7 @@ fn stranger(identity: Identity) -> Session {
     Session::new(identity, halves, name("a"), Settings::default())
 }
 
-/// The refusal of a peer with this identity.
+/// Returns the refusal of a peer with this identity.
 fn refused(identity: Identity, a: &mut Session) -> Vec<Refusal> {
     let mut peer = stranger(identity);
     peer.open(at(0));

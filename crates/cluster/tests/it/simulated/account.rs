@@ -40,7 +40,7 @@ pub(crate) struct Account {
 }
 
 impl Account {
-    /// The text of the next message, if it is accepted.
+    /// Returns the text of the next message, if it is accepted.
     pub(crate) fn next(&mut self, from: Life, to: Life, target: Pid) -> u64 {
         let number = self.streams.len();
         let place = *self.by_key.entry((from, target)).or_insert(number);
@@ -125,12 +125,12 @@ impl Account {
         self.gone.push(pid);
     }
 
-    /// The violations so far.
+    /// Returns the first violation so far.
     pub(crate) fn wrong(&self) -> Option<&String> {
         self.wrong.first()
     }
 
-    /// What is wrong once all is quiet and whole, with these lives of the machines.
+    /// Returns what is wrong once all is quiet and whole, with these lives of the machines.
     pub(crate) fn wrong_at_end(&self, lives: &[Life]) -> Vec<String> {
         let mut wrong = self.wrong.clone();
         let downs = |from: Life, to: Life| {
@@ -164,12 +164,13 @@ impl Account {
         wrong
     }
 
-    /// How many sessions have ended.
+    /// Returns how many sessions have ended.
     pub(crate) fn downs(&self) -> usize {
         self.downs.values().sum()
     }
 
-    /// How many messages have come, gaps, and notices: a run without any proves nothing.
+    /// Returns the numbers of messages, gaps and notices that have come: a run without any proves
+    /// nothing.
     pub(crate) fn counts(&self) -> [usize; 3] {
         let received = self.streams.iter().map(|it| it.received).sum::<u64>();
         let gaps = self.streams.iter().map(|it| it.gaps).sum();

@@ -11,7 +11,7 @@ use std::time::Duration;
 const SECOND: Duration = Duration::from_secs(1);
 const LONG: Duration = Duration::from_secs(60);
 
-/// Two machines with nodes. `boot` is a part of the program of both.
+/// Starts two machines with nodes. `boot` is a part of the program of both.
 fn start(world: &World<'_>, boot: impl Fn(&Rt<'_>, Cluster) + Clone + 'static) {
     let twin = Twin::new(0);
     world.carrier(twin.clone());
@@ -63,7 +63,7 @@ fn the_older_name_is_that_of_the_clock_of_its_machine() {
     });
 }
 
-/// The members of a lost node leave in the same order in each run.
+/// Loses a node, whose members leave in the same order in each run.
 // pins: B40
 #[test]
 fn a_seed_repeats_the_end_of_a_node_with_groups() {

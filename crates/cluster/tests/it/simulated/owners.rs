@@ -74,7 +74,7 @@ impl Ledger {
         self.history(name).found(owner, called..=now);
     }
 
-    /// Each history could have come from calls one after the other.
+    /// Checks that each history could have come from calls one after the other.
     fn check(&self) {
         for (of, history) in &self.histories {
             if let Err(why) = history.check() {
@@ -244,7 +244,7 @@ impl<'w, 'a> Play<'w, 'a> {
         }
     }
 
-    /// Which machine has a name at this moment, each by its own clock.
+    /// Returns the machines that have a name at this moment, each by its own clock.
     pub(crate) fn holders(&self, name: &'static str) -> Vec<&'static str> {
         let is_unseen = |at| self.still(at).is_some_and(|it| it.is_unseen);
         let has = |at: &&'static str| {
@@ -312,7 +312,7 @@ impl<'w, 'a> Play<'w, 'a> {
         }
     }
 
-    /// Which machine holds a lock at this moment. Lost ones are dropped.
+    /// Returns the machines that hold a lock at this moment. Lost locks are dropped.
     fn lock_holders(&mut self, of: &str) -> Vec<&'static str> {
         let mut holders = Vec::new();
         let (world, ledger) = (self.world, &self.ledger);
@@ -355,7 +355,7 @@ impl<'w, 'a> Play<'w, 'a> {
         assert_eq!(ledger.wrong, [""; 0], "an account is wrong");
     }
 
-    /// Some time passes.
+    /// Lets some time pass.
     pub(crate) fn run(&mut self, millis: usize) {
         let end = self.world.now() + Duration::from_millis(millis as u64);
         while self.world.now() < end {
@@ -414,7 +414,7 @@ impl<'w, 'a> Play<'w, 'a> {
         self.world.store_up(at);
     }
 
-    /// How a machine stands still at the moment.
+    /// Returns how a machine stands still at the moment.
     fn still(&self, at: &str) -> Option<Still> {
         let still = self.still.get(at).copied();
         still.filter(|it| self.world.now() < it.until)
@@ -463,7 +463,7 @@ impl<'w, 'a> Play<'w, 'a> {
         self.run(world.choose(4_000));
     }
 
-    /// All becomes whole. Then each name is free in time, and has a next owner.
+    /// Makes all whole. Then each name is free in time, and has a next owner.
     pub(crate) fn end(&mut self) {
         let world = self.world;
         for at in MACHINES {

@@ -80,7 +80,7 @@ pub(crate) struct Play<'w, 'a> {
     known: Vec<(Life, Pid)>,
 }
 
-/// What a machine's program does at its start.
+/// Runs a machine's program at its start.
 fn boot(machine: &Rt<'_>, life: Life, engine: impl Engine + 'static, account: &Shared) {
     // Small frames: several are under way at once, and some of them are lost or overtaken.
     let mut settings = Settings::default();
@@ -134,7 +134,7 @@ impl<'w, 'a> Play<'w, 'a> {
         play
     }
 
-    /// The sink of a machine's present life.
+    /// Returns the sink of a machine's present life.
     fn sink(&mut self, place: usize) -> Pid {
         let life = self.lives[place];
         let sink = self.world.machine(life.0).whereis("sink").unwrap();
@@ -201,7 +201,7 @@ impl<'w, 'a> Play<'w, 'a> {
         self.run(self.world.choose(most) as u64);
     }
 
-    /// One act of the test of the first `kinds`, and some time.
+    /// Does one act of the test of the first `kinds`, and lets some time pass.
     pub(crate) fn act(&mut self, kinds: usize) {
         let world = self.world;
         let one = world.choose(NAMES.len());
@@ -238,7 +238,7 @@ impl<'w, 'a> Play<'w, 'a> {
         self.pause(1_000);
     }
 
-    /// All becomes whole and quiet, and the accounts are looked at.
+    /// Makes all whole and quiet, and looks at the accounts.
     pub(crate) fn end(&mut self) {
         for name in NAMES {
             self.world.resume(name);

@@ -14,7 +14,7 @@ fn session(me: &str, peer: &str) -> Session {
     Session::new(identity, halves, name(peer), Settings::default())
 }
 
-/// Two sides with a session. Their halves have number 1 of incarnation 1.
+/// Returns two sides with a session. Their halves have number 1 of incarnation 1.
 fn up() -> (Session, Session) {
     let (mut a, mut b) = (session("a", "b"), session("b", "a"));
     let now = Instant::from_nanos(0);
@@ -54,7 +54,7 @@ fn read(frame: &Frame, length: usize) {
     assert_eq!(sum + HEADER, length);
 }
 
-/// A Hello without its original bytes.
+/// Returns a Hello without its original bytes.
 fn without_bytes(frame: Frame) -> Frame {
     match frame {
         Frame::Hello(mut hello) => {

@@ -133,7 +133,7 @@ proptest! {
     }
 }
 
-/// A frame of two messages.
+/// Returns a frame of two messages.
 fn data() -> BytesMut {
     let mut pair = Pair::up(&Settings::default());
     for number in 0..2 {
