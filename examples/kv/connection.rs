@@ -521,8 +521,8 @@ fn is_long(route: Route) -> bool {
     )
 }
 
-/// Returns whether the line is of HTTP. A page in a browser may have the browser send requests to
-/// here, with lines of the page's among them. The server carries out none of them.
+/// Returns whether the line is of HTTP. A page may have a browser send requests to here, with
+/// commands in their lines. The server carries out none of them.
 fn is_of_web(name: &[u8]) -> bool {
     name.eq_ignore_ascii_case(b"post") || name.eq_ignore_ascii_case(b"host:")
 }

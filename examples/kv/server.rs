@@ -100,7 +100,7 @@ impl Drop for Place {
 }
 
 impl Server {
-    /// Shards without keys carry out all commands in their processes.
+    /// Creates a server. Shards without keys carry out all commands in their processes.
     pub(crate) fn new(
         scheduler: &Handle,
         settings: Settings,

@@ -144,7 +144,8 @@ mod tests {
         }
     }
 
-    /// Bytes that start, continue, complete and break characters more often than random bytes do.
+    /// Draws bytes that start, continue, complete and break characters more often than random bytes
+    /// do.
     fn tricky_byte() -> impl Strategy<Value = u8> {
         prop_oneof![
             any::<u8>(),

@@ -351,7 +351,7 @@ impl Shared {
                 continue;
             };
             let receiver = taker.id();
-            // Ordering: Relaxed, as above.
+            // Ordering: Relaxed: a change that is seen late ends this round later.
             while self.changes.load(Ordering::Relaxed) == changes {
                 let count = counts.entry(receiver).or_default();
                 let is_last = self.drains();

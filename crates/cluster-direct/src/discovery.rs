@@ -40,7 +40,7 @@ impl<F: Fn() -> io::Result<Vec<String>> + Send + Sync + 'static> Discovery for F
 pub struct SeedsFile(PathBuf);
 
 impl SeedsFile {
-    /// Creates a discovery by the file at this path. It need not exist yet.
+    /// Creates a discovery by the file at this path. The file need not exist yet.
     #[must_use]
     pub fn new(path: impl AsRef<Path>) -> Self {
         Self(path.as_ref().to_owned())

@@ -27,7 +27,7 @@ pub trait Engine: Send + Sync {
     /// [`start`](Self::start).
     ///
     /// # Errors
-    /// As [`start`](Self::start).
+    /// The errors of [`start`](Self::start).
     fn start_in(
         &self,
         scheduler: &Handle,

@@ -23,7 +23,7 @@ pub(crate) trait Object: Clone + Eq + Hash {
     type Op;
 
     /// Returns the state after the call, if the call can have its result. Without a known result
-    /// each result can be.
+    /// any is possible.
     fn after(&self, op: &Self::Op, is_known: bool) -> Option<Self>;
 }
 

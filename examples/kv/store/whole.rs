@@ -90,7 +90,7 @@ pub(crate) fn scan(store: &mut Store, args: &[Bytes]) -> Answered {
     Ok(Answer::List(vec![next, Answer::List(found)]))
 }
 
-/// Numbers for `INFO`.
+/// Answers the numbers for `INFO`.
 pub(crate) fn counts(store: &mut Store, _: &[Bytes]) -> Answered {
     Ok(Answer::List(store.counts().map(Answer::count).into()))
 }

@@ -73,7 +73,7 @@ impl Link {
         present.is_over() || is_same_pair && own > its
     }
 
-    /// Bytes have come.
+    /// Notes that bytes have come.
     pub(crate) fn hear(&self) {
         // Ordering: Relaxed: a hint for the keeper, which swaps it in `is_silent`.
         self.is_heard.store(true, Ordering::Relaxed);

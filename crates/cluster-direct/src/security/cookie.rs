@@ -73,7 +73,7 @@ fn said(role: Role, dialer: &[u8], acceptor: &[u8]) -> Vec<u8> {
     [role, dialer, acceptor].concat()
 }
 
-/// Bytes that no other node can guess. In a simulation its seed chooses them.
+/// Draws bytes that no other node can guess. In a simulation its seed chooses them.
 pub(crate) fn random<const N: usize>() -> io::Result<[u8; N]> {
     let mut bytes = [0; N];
     if here::simulated().is_some() {

@@ -191,7 +191,7 @@ fn a_stranger_with_the_cookie_is_a_peer() {
     );
 }
 
-/// Frames before the proof are not heard, and end the connection.
+/// Sends a frame before the proof: the frame is not heard, and ends the connection.
 // pins: H2
 #[test]
 fn nothing_is_heard_before_the_proof() {

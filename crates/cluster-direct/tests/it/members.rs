@@ -136,7 +136,8 @@ fn a_discovery_may_fail_and_hosts_have_names() {
     assert_eq!(alpha.engine.connected(), [name("beta")]);
 }
 
-/// Programs of a machine find each other without a word, whether the usual port is free or not.
+/// Starts programs of a machine, which find each other without a word, whether the usual port is
+/// free or not.
 // pins: H4
 #[test]
 fn nodes_of_a_machine_find_each_other() {
@@ -155,8 +156,8 @@ fn nodes_of_a_machine_find_each_other() {
     }
 }
 
-/// Lists of nodes come again and again, not at the begin of a connection alone: two nodes that
-/// could not reach each other for a while meet by any third.
+/// Waits for further lists of nodes, not at the begin of a connection alone: two nodes that could
+/// not reach each other for a while meet by any third.
 // pins: H4
 #[test]
 fn lists_of_nodes_are_repeated() {
@@ -194,7 +195,7 @@ fn peers_are_bounded() {
     gamma.until_connected(&alpha);
 }
 
-/// Refuses strangers outside, to whom a node without keys makes no call.
+/// Gives a node without keys a seed outside: the node does not call the stranger.
 // pins: H3
 #[test]
 fn seeds_outside_of_loopback_need_keys() {

@@ -104,7 +104,7 @@ impl Driver {
         sent.is_ok()
     }
 
-    /// Frames in, frames out, events; waits until the next deadline at the most.
+    /// Moves frames in, frames out, and events; waits until the next deadline at most.
     fn run(&mut self) {
         let now = self.now();
         let due = self

@@ -18,7 +18,7 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tempfile::TempDir;
 
-/// Keys of a fresh authority.
+/// Issues keys of a fresh authority.
 fn keys(names: &[&str]) -> TempDir {
     let root = tempfile::tempdir().unwrap();
     issue(root.path(), names, [2020, 2100]).unwrap();
@@ -66,8 +66,7 @@ fn a_stop_over_tls_sends_what_was_taken() {
     assert_eq!(frames(&told).len(), 100);
 }
 
-/// Certificates that are issued later, with the kept key of the authority, are of the same
-/// authority.
+/// Issues certificates later, with the kept key of the authority: they are of the same authority.
 // pins: H2
 #[test]
 fn nodes_may_be_added_later() {
@@ -153,7 +152,7 @@ fn one_side_without_tls_is_refused() {
     clear.until_refused(Reason::Tls, false);
 }
 
-/// Leaves the cookie out with keys; two cookies have to be the same.
+/// Refuses peers with keys and different cookies. With keys the cookie may be left out.
 // pins: H3
 // case: 33
 #[test]

@@ -231,7 +231,7 @@ pub fn a_question_over_a_lost_connection_says_so<H: Harness>(ground: H::Ground) 
     assert!(!ground.next(&kept, PATIENCE).expect("it is unwanted"));
 }
 
-/// Addresses, recipients and PIDs inside of a message lead home.
+/// Sends addresses, recipients and PIDs inside of a message, which lead home.
 pub fn references_cross_inside_of_messages<H: Harness>(ground: H::Ground) {
     let harness = H::start(ground);
     let (far, _) = counter(&harness.far());

@@ -47,7 +47,7 @@ pub trait Ground: Copy {
     /// Sends, and waits for room.
     ///
     /// # Errors
-    /// As for [`Handle::send_blocking`].
+    /// The errors of [`Handle::send_blocking`].
     fn send(self, from: &Handle, envelope: Envelope) -> Result<(), SendError> {
         let mut refused = from.send(envelope).err();
         let mut send_again = || {
@@ -73,7 +73,7 @@ pub trait Ground: Copy {
     /// Returns the answer, or [`CommandError::Timeout`].
     ///
     /// # Errors
-    /// As for [`Answer::wait_timeout`].
+    /// The errors of [`Answer::wait_timeout`].
     fn answer<T: Send + 'static>(self, open: Answer<T>, time: Duration) -> Result<T, CommandError> {
         match self.wait(time, &mut || open.is_ready()) {
             true => open.wait(),

@@ -6,7 +6,8 @@ use ganger_proc_api::{EndKind, Envelope, Message, Payload, Payloads, SendErrorKi
 
 const MANY: u64 = 20_000;
 
-/// PIDs as sources and as values: each side sees its own without a node, in each call with either.
+/// Sends PIDs as sources and as values: each side sees its own without a node, in each call with
+/// either.
 pub fn far_pids_have_the_node_and_near_ones_do_not<H: Harness>(ground: H::Ground) {
     let harness = H::start(ground);
     let far = Strings::start(harness.far());
@@ -98,7 +99,7 @@ fn messages_over<H: Harness>(harness: &H) {
     assert!(far.is_quiet() && near.is_quiet());
 }
 
-/// Scalars, texts, bytes, and a type with a codec.
+/// Sends scalars, texts, bytes, and a type with a codec.
 pub fn plain_values_and_registered_types_cross<H: Harness>(ground: H::Ground) {
     let harness = H::start(ground);
     let far = Strings::start(harness.far());

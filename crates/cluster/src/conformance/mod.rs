@@ -106,8 +106,7 @@ pub trait Harness: Sized {
         false
     }
 
-    /// Returns both as nodes of a cluster, the near first. `None`: they are one scheduler. `None`:
-    /// they are one scheduler.
+    /// Returns both as nodes of a cluster, the near first. `None`: both are the same scheduler.
     fn clusters(&self) -> Option<[&Cluster; 2]> {
         None
     }

@@ -63,7 +63,7 @@ pub fn a_long_pause_is_told_to_both<H: Harness>(ground: H::Ground) {
     });
 }
 
-/// Frames of the near node vanish, while the far node is heard.
+/// Drops the frames of the near node, while the far node is heard.
 pub fn a_cut_of_one_way_is_told_to_both<H: Harness>(ground: H::Ground) {
     let Some(harness) = H::start_frail(ground, dead()) else {
         return;

@@ -83,7 +83,7 @@ fn beside<H: Harness>(
     }
 }
 
-/// Processes end while the connection is lost.
+/// Ends processes while the connection is lost.
 pub fn an_end_beside_the_end_of_the_connection_is_told_once<H: Harness>(ground: H::Ground) {
     const MANY: usize = 300;
     let harness = H::start(ground);

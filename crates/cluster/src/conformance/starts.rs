@@ -46,14 +46,12 @@ pub fn child(spawner: Spawner<Handle>, number: u64) -> Result<Pid, BoxError> {
     Ok(spawner.submit(Child(number), "main", ())?.pid())
 }
 
-/// Returns the near node. `None`: the harness has a single scheduler. `None`: the harness has a
-/// single scheduler.
+/// Returns the near node. `None`: the harness has a single scheduler.
 pub(super) fn near_node<H: Harness>(harness: &H) -> Option<&Cluster> {
     harness.clusters().map(|[near, _]| near)
 }
 
-/// Returns a start at the far node. `None` where the harness has a single scheduler. `None` where
-/// the harness has a single scheduler.
+/// Returns a start at the far node. `None` where the harness has a single scheduler.
 fn start<H: Harness>(harness: &H, number: u64) -> Option<FarSpawn> {
     let far: NodeName = harness.far().node_name().expect("it is a node");
     let node: &Cluster = near_node(harness)?;

@@ -43,8 +43,8 @@ pub fn a_stop_ends_in_time_though_the_peer_takes_nothing<H: Harness>(ground: H::
     }
 }
 
-/// Monitors, watches, links, requests, large messages, ends and unknown processes: at last no table
-/// has an entry. Then the same with a lost connection.
+/// Uses monitors, watches, links, requests, large messages, ends and unknown processes: at last no
+/// table has an entry. Then the same with a lost connection.
 pub fn nothing_is_left_in_the_tables<H: Harness>(ground: H::Ground) {
     let harness = H::start(ground);
     if harness.entries().is_none() {

@@ -189,7 +189,7 @@ pub fn a_write_says_what_it_replaces<H: StoreHarness>() {
     assert!(create(&far, "name", "four") > second);
 }
 
-/// Keys and values beyond the limits are refused; those at the limits are not.
+/// Writes keys and values beyond the limits, which are refused, and at the limits, which are not.
 pub fn a_write_beyond_the_limits_is_refused<H: StoreHarness>() {
     let harness = H::start();
     let store = harness.store(1);

@@ -181,7 +181,7 @@ impl Builder {
     }
 
     /// Has traces go on at other nodes: with messages, questions, answers, starts and calls of
-    /// functions. Without, no context leaves this node, and those that come are ignored.
+    /// functions. Otherwise no context leaves this node, and the node ignores received contexts.
     pub fn trace_context(self, traces: impl TraceContext) -> Self {
         Self {
             traces: Some(Box::new(traces)),
@@ -189,20 +189,20 @@ impl Builder {
         }
     }
 
-    /// Times and sizes of the sessions.
+    /// Sets the times and sizes of the sessions.
     pub fn settings(self, settings: Settings) -> Self {
         Self { settings, ..self }
     }
 
-    /// Nodes to be connected at once. Others are when the first message is sent to them, when they
-    /// connect, or when the engine finds them.
+    /// Adds nodes to connect at once. Other nodes are connected when the first message is sent to
+    /// them, when they connect, or when the engine finds them.
     pub fn peers(mut self, names: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.peers.extend(names.into_iter().map(Into::into));
         self
     }
 
     /// Sets the consistent store of the cluster, a [`Registrar`] or another: all nodes must have
-    /// the same. Without a call the engine's is taken, if it has one.
+    /// the same. Without a call the node takes the engine's, if any.
     pub fn store(self, store: impl Into<StoreSource>) -> Self {
         Self {
             store: Some(store.into()),

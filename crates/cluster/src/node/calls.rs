@@ -55,8 +55,8 @@ pub(crate) fn encode<'t>(
     }
 }
 
-/// Encodes values as [`encode`] does, but none with replies, addresses or PIDs inside: then returns
-/// `None`.
+/// Encodes values as [`encode`] does. Returns `None` if replies, addresses or PIDs may be inside,
+/// or code of users would run.
 pub(crate) fn plain<'t>(
     peer: &'t Arc<Peer>,
     payloads: &mut Payloads,
@@ -68,7 +68,7 @@ pub(crate) fn plain<'t>(
     }))
 }
 
-/// Encodes values as [`encode`] does, with replies, addresses and PIDs inside.
+/// Encodes values for which [`plain`] returns `None`.
 pub(crate) fn crossing<'t>(
     peer: &'t Arc<Peer>,
     scheduler: &Handle,

@@ -233,7 +233,7 @@ impl Cluster {
         self.core.base.directory.names()
     }
 
-    /// Figures of the session with a node, if the node is known.
+    /// Returns the figures of the session with a node, if the node is known.
     #[must_use]
     pub fn stats(&self, node: NodeName) -> Option<Stats> {
         let peer = self.core.find(node)?;

@@ -106,7 +106,7 @@ impl FarSpawn {
         self
     }
 
-    /// Returns the question that starts the process, which inherits the values of the asking
+    /// Returns the question that starts the process. The process inherits the values of the asking
     /// process whose types cross. The answer is its PID. An error says why nothing was started; but
     /// `Ended(NoConnection)` says that the answer is lost, and the process may run.
     pub fn call(self) -> Call<Pid> {

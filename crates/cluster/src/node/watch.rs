@@ -18,8 +18,9 @@ struct Foreign {
     of_start: bool,
 }
 
-/// Returns the key of an exit action, which keeps its owner alive. A number is used once in a
-/// session, and the actions of a session are taken back before the next has any.
+/// Returns the key of an exit action, with the address of the peer, which each action keeps alive.
+/// A number is used once in a session, and the actions of a session are taken back before the next
+/// has any.
 fn key(peer: &Arc<Peer>, number: u64) -> ExitKey {
     ExitKey::new(Arc::as_ptr(peer).addr() as u64, number)
 }

@@ -82,7 +82,7 @@ pub(super) struct Owed {
 }
 
 impl Owed {
-    /// Lets the acknowledgement leave with the next frame, and at once without a next frame.
+    /// Lets the acknowledgement leave with the next frame, or at once if no frame follows.
     pub(super) fn now(&mut self) {
         self.at = Some(Instant::from_nanos(0));
     }
@@ -97,7 +97,7 @@ impl Owed {
         }
     }
 
-    /// Returns when the acknowledgement leaves by itself. Time 0: at once. Time 0: at once.
+    /// Returns when the acknowledgement leaves by itself. Time 0: at once.
     pub(super) fn at(&self) -> Option<Instant> {
         self.at
     }

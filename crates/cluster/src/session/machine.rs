@@ -560,7 +560,7 @@ impl Session {
         lanes.is_none_or(|lanes| lanes.iter().all(|lane| !lane.has_messages()))
     }
 
-    /// Bytes in the queue of a lane.
+    /// Returns the number of bytes in the queue of a lane.
     #[must_use]
     pub fn queued(&self, lane: Lane) -> usize {
         (self.lanes()).map_or(0, |lanes| lanes[lane.index()].queued())
@@ -574,7 +574,7 @@ impl Session {
         })
     }
 
-    /// Figures for observers.
+    /// Returns the figures for observers.
     #[must_use]
     pub fn stats(&self) -> Stats {
         let lanes = self.lanes();

@@ -292,8 +292,7 @@ impl Up {
         self.out[Lane::Data.index()].is_stalled()
     }
 
-    /// Returns when [`Up::expire`] or [`Up::next`] has something to do. Time 0: at once. Time 0: at
-    /// once.
+    /// Returns when [`Up::expire`] or [`Up::next`] has something to do. Time 0: at once.
     pub(super) fn deadline(&self, settings: &Settings) -> Option<Instant> {
         if self.is_ready(settings) {
             return Some(Instant::from_nanos(0));

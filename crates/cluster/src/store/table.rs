@@ -309,7 +309,7 @@ impl Table {
         }
     }
 
-    /// Effects to make an equal table of an empty table.
+    /// Returns effects to make an equal table of an empty table.
     pub(crate) fn effects(&self) -> impl Iterator<Item = Effect> {
         let leases = self.leases.iter().map(|(lease, it)| Effect::Granted {
             lease: *lease,

@@ -45,7 +45,7 @@ impl Messages {
             .ok_or(FrameError::Messages)
     }
 
-    /// Messages from the own packer, whose lengths are known to be right.
+    /// Returns messages from the own packer, whose lengths are known to be right.
     pub(super) fn packed(body: Bytes, count: u32) -> Self {
         Self { body, left: count }
     }
@@ -155,7 +155,7 @@ impl Reader {
         Ok(number)
     }
 
-    /// Bytes behind their length, shared with the frame.
+    /// Reads bytes behind their length, shared with the frame.
     ///
     /// # Errors
     ///
@@ -165,7 +165,7 @@ impl Reader {
         Ok(self.body.split_to(length))
     }
 
-    /// Bytes behind their length, read in their place; or the bytes, where `read` fails.
+    /// Reads bytes behind their length in their place; returns the bytes, where `read` fails.
     pub(crate) fn bytes_in_place<R>(
         &mut self,
         read: impl FnOnce(&[u8]) -> Option<R>,

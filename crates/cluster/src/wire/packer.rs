@@ -164,13 +164,13 @@ impl Writer<'_> {
         }
     }
 
-    /// Bytes behind their length.
+    /// Appends bytes behind their length.
     pub fn bytes(&mut self, bytes: &[u8]) {
         self.varint(bytes.len() as u64);
         self.raw(bytes);
     }
 
-    /// Bytes without a length, for the end of a message.
+    /// Appends bytes without a length, for the end of a message.
     pub fn raw(&mut self, bytes: &[u8]) {
         if self.has_room(bytes.len()) {
             self.buffer.extend_from_slice(bytes);

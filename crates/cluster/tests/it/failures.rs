@@ -265,7 +265,7 @@ fn restart() -> Seen {
     }
 }
 
-/// Rests for this time, in which nothing happens for certain.
+/// Waits for this time, in which nothing happens for certain.
 fn rest(time: Duration) {
     let end = Instant::now() + time;
     while Instant::now() < end {

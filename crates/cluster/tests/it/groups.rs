@@ -466,7 +466,7 @@ fn of_two_owners_the_older_keeps_the_name_and_the_other_is_told() {
     assert!(!owners[0].0.address().is_closed(), "the loser lives on");
 }
 
-/// Crashes a node, which is told as lost when its members have left.
+/// Crashes a node: the watcher is told of the loss when its members have left.
 // pins: B36
 // case: 38
 #[test]

@@ -101,8 +101,8 @@ fn a_link_that_is_terminated_is_followed_by_another() {
     assert!(up(changes.recv_timeout(PATIENCE).unwrap()));
 }
 
-/// Chunks of a large message, and messages behind it, are lost with their session and counted. None
-/// goes into the next one.
+/// Loses chunks of a large message, and messages behind it, with their session: the end counts
+/// them, and none goes into the next session.
 // pins: B3, B22, B24
 #[test]
 fn what_waits_beside_a_session_is_not_of_the_next() {

@@ -87,8 +87,8 @@ fn a_node_with_a_newer_type_and_one_without_work_together() {
     assert_eq!(at_before.nodes().len(), 1, "the session lasts");
 }
 
-/// Frames of a later version of the wire: a stranger is refused with the version, a session ends
-/// with it, and nodes of the own version go on.
+/// Sends frames of a later version of the wire: a stranger is refused with the version, a session
+/// ends with it, and nodes of the own version go on.
 // pins: B7, B8
 // case: 34, 56
 #[test]

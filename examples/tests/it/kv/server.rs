@@ -314,7 +314,7 @@ fn others_have_turns_beside_a_fast_client() {
         most: Arc::default(),
     };
     let (seen, over) = (Arc::clone(&turns), Arc::clone(&is_over));
-    // Ordering: Relaxed, here and below: both are processes of the same worker.
+    // Ordering: Relaxed for all in this test: both are processes of the same worker.
     let other = scheduler.spawn(async move |cx: Cx| {
         while !over.load(Ordering::Relaxed) {
             seen.fetch_add(1, Ordering::Relaxed);

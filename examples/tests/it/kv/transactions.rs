@@ -76,7 +76,8 @@ fn a_transaction_is_none_when_a_watched_key_has_changed() {
     server.stop();
 }
 
-/// Sums stay the same in any order of the shards' work, and a reader sees a sum.
+/// Moves amounts between shards: sums stay the same in any order of the shards' work, and a reader
+/// sees a sum.
 #[test]
 fn transactions_of_several_shards_are_seen_as_a_whole() {
     const ROUNDS: usize = 200;

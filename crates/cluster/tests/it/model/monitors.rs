@@ -114,7 +114,8 @@ impl Monitors {
         self.foreign.retain(|key, _| key.0 != node);
     }
 
-    /// Checks that the watcher of a monitor is told if its session has ended, or its target has.
+    /// Checks of each monitor: the watcher is told if the session has ended, or the target, and not
+    /// otherwise.
     pub(super) fn check(&self, has_ended: impl Fn(Half) -> bool) {
         for (number, monitor) in &self.watched {
             let must_be_told = has_ended(monitor.session) || !self.alive.contains(&monitor.target);

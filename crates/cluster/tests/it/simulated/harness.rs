@@ -37,7 +37,7 @@ impl Ground for InWorld<'_, '_> {
         drop(self.0.machine(name.as_str()).stop(deadline));
     }
 
-    /// Bytes by the hundred thousand, and fewer of all else.
+    /// Returns bytes by the hundred thousand, and fewer of all else.
     fn count(self, gate: u64, _: u64) -> u64 {
         match gate {
             0..100_000 => gate.min(200),

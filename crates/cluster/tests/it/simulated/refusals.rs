@@ -44,7 +44,7 @@ impl Subscriber for Warnings {
     fn exit(&self, _: &Id) {}
 }
 
-/// Lets two nodes refuse each other, which ask again and again.
+/// Runs two nodes that refuse each other, and ask again and again.
 // pins: B7
 #[test]
 fn a_refusal_is_logged_at_both_sides_and_once_in_a_while() {
