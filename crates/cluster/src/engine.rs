@@ -53,9 +53,9 @@ pub trait Engine: Send + Sync {
         MAX_FRAME
     }
 
-    /// Returns the consistent store that the engine has beside its frames, once the engine has
-    /// started. None by default. A node takes it unless [`Builder::store`](crate::Builder::store)
-    /// sets another.
+    /// Returns the consistent store of the engine, if any, once the engine has started. None by
+    /// default. A node takes this store unless [`Builder::store`](crate::Builder::store) sets
+    /// another.
     fn store(&self) -> Option<Arc<dyn Store>> {
         None
     }
@@ -103,7 +103,7 @@ impl<E: Engine + ?Sized> Engine for Arc<E> {
 
 /// The calls of an engine to its node. All return at once.
 pub trait EngineSink: Send + Sync {
-    /// Takes a frame that has come.
+    /// Takes a received frame.
     fn frame(&self, from: &NodeId, frame: Bytes);
 
     /// Tells that a node may be reached by now: a hint for

@@ -181,7 +181,7 @@ pub fn a_question_without_an_answer_has_the_cause<H: Harness>(ground: H::Ground)
     }
 }
 
-/// Gives a question up, which the holder of its reply sees. The question has one answer.
+/// Gives a question up, which the holder of its reply sees. The question has a single answer.
 pub fn a_question_taken_back_is_seen<H: Harness>(ground: H::Ground) {
     let harness = H::start(ground);
     let (far, kept) = counter(&harness.far());

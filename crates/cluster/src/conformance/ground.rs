@@ -19,7 +19,7 @@ pub trait Ground: Copy {
     /// Waits until the condition holds, for this time at most. Returns whether it holds.
     fn wait(self, time: Duration, has_come: &mut dyn FnMut() -> bool) -> bool;
 
-    /// Lets others move for a moment.
+    /// Lets other threads or machines move for a moment.
     fn breathe(self);
 
     /// Stops a scheduler.
@@ -32,7 +32,7 @@ pub trait Ground: Copy {
     /// Calls the first of both before the second, after it, or beside it.
     fn at_once<T: Send>(self, acts: [&(dyn Fn() -> T + Sync); 2]) -> [T; 2];
 
-    /// Begins to send numbers in order, beside others. The sender waits for room.
+    /// Begins to send numbers in order, while other senders go on. The sender waits for room.
     fn begin_sends(self, from: &Handle, to: Pid, numbers: Range<u64>) -> Sends {
         Sends::Left(from.clone(), to, numbers)
     }
@@ -96,7 +96,7 @@ pub trait Ground: Copy {
     /// Asks, and waits for the answer.
     ///
     /// # Errors
-    /// As for [`Call::wait_timeout`].
+    /// The errors of [`Call::wait_timeout`].
     fn ask<T: Send + 'static>(self, call: Call<T>) -> Result<T, CommandError> {
         self.ask_for(call, PATIENCE)
     }
@@ -104,7 +104,7 @@ pub trait Ground: Copy {
     /// Asks, and waits for the answer for this time.
     ///
     /// # Errors
-    /// As for [`Call::wait_timeout`].
+    /// The errors of [`Call::wait_timeout`].
     fn ask_for<T: Send + 'static>(self, call: Call<T>, time: Duration) -> Result<T, CommandError> {
         self.answer(call.begin(), time)
     }
@@ -114,7 +114,7 @@ pub trait Ground: Copy {
         self.wait(time, &mut || false);
     }
 
-    /// Waits for a condition that comes for certain, and that nothing tells.
+    /// Waits for a condition that comes for certain, but without a notice.
     ///
     /// # Panics
     /// The condition does not come.
@@ -134,17 +134,17 @@ pub trait Ground: Copy {
     }
 }
 
-/// Numbers that are sent.
+/// A sender of numbers.
 #[derive(Debug)]
 pub enum Sends {
     /// From a thread.
     Thread(JoinHandle<()>),
-    /// The numbers that are left to send.
+    /// The numbers left to send.
     Left(Handle, Pid, Range<u64>),
 }
 
 impl Sends {
-    /// Sends the next number. Returns whether there was one.
+    /// Sends the next number. Returns whether a number was left.
     pub fn send_next(&mut self, ground: impl Ground) -> bool {
         match self {
             Self::Left(from, to, numbers) => {

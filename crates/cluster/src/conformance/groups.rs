@@ -18,7 +18,7 @@ fn groups<H: Harness>(harness: &H, scope: &str) -> [Groups; 2] {
     }
 }
 
-/// Starts a process that gives a test the numbers that it gets.
+/// Starts a process that passes its numbers to a test.
 fn listener(scheduler: &Handle) -> (ProcessHandle<u64>, Receiver<u64>) {
     let (tell, told) = channel();
     let listener = actor_fn(move |_, number: u64, _| Ok(tell.send(number)?));

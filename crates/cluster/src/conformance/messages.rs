@@ -1,4 +1,4 @@
-//! Order, and what crosses.
+//! The order of messages, and the values that cross.
 
 use super::parts::{Seen, Strings};
 use super::{Ground as _, Harness, Parcel, Unregistered};
@@ -204,8 +204,8 @@ pub fn control_overtakes_and_has_its_order<H: Harness>(ground: H::Ground) {
     assert!(numbers.eq(control.chain(others)));
 }
 
-/// Sends to a process that is gone. Within a node the sender learns so; to another node the message
-/// is on its way.
+/// Sends to an ended process. Within a node the sender learns so; to another node the message is on
+/// its way.
 pub fn a_message_to_a_process_that_is_gone_is_no_error_of_the_link<H: Harness>(ground: H::Ground) {
     let harness = H::start(ground);
     let gone = harness.far().spawn(process_fn(|_, _, out| {

@@ -1,5 +1,5 @@
-//! Cases that hold between processes of two nodes as they hold within one: one text, for each
-//! engine.
+//! The cases of processes of two nodes, which hold as well within a single node: the same text for
+//! each engine.
 //!
 //! A [`Harness`] starts two schedulers that can reach each other. Each case takes a harness and
 //! fails by a panic. [`cases!`](crate::cases) makes a test of each. A case with a carrier that
@@ -217,7 +217,7 @@ impl Harness for One {
     }
 }
 
-/// Waits on the thread for a condition that comes for certain, and that nothing tells.
+/// Waits on the thread for a condition that comes for certain, but without a notice.
 fn eventually(what: &str, is_so: impl FnMut() -> bool) {
     Threads.eventually(what, is_so);
 }

@@ -5,8 +5,8 @@ use crate::node::FencingToken;
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
-/// What owners and askers have seen of a strong name or of a lock, each with the times of the call
-/// and of its answer. All times are of one clock, or are numbers in the order of the acts.
+/// The observations of owners and askers of a strong name or a lock, each with the times of the
+/// call and of its answer. All times are of one clock, or are numbers in the order of the acts.
 ///
 /// ```
 /// use ganger_cluster::{FencingToken, conformance::OwnerHistory};
@@ -110,7 +110,7 @@ impl OwnerHistory {
     /// Returns the number of owners.
     ///
     /// # Errors
-    /// There is no such order: the first calls that have none.
+    /// The history has no such order: the text has the first calls without an order.
     pub fn check(&self) -> Result<usize, String> {
         let mut calls = self.calls.clone();
         let mut taken = BTreeMap::new();
@@ -215,7 +215,7 @@ mod tests {
             // Entries whose owners know nothing.
             |it| it.found(Some(token(6)), 22..=23),
             |it| it.found(Some(token(9)), 50..=51),
-            // The look is beside the change.
+            // The look overlaps the change.
             |it| it.used(token(5), 28..=70),
         ];
         for (number, right) in rights.iter().enumerate() {
@@ -234,11 +234,11 @@ mod tests {
             // Two owners at a time.
             |it| it.used(token(5), 31..=32),
             |it| it.granted(token(9), 33..=34),
-            // Tokens that are used again, or go back.
+            // Tokens used again, or out of order.
             |it| it.granted(token(8), 50..=51),
             |it| it.granted(token(7), 50..=51),
             |it| it.granted(token(5), 0..=60),
-            // Answers that are old, or too early.
+            // Old answers, or early answers.
             |it| it.found(Some(token(5)), 31..=32),
             |it| it.found(None, 12..=13),
             |it| it.found(Some(token(8)), 12..=13),

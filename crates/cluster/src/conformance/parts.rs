@@ -9,7 +9,7 @@ use std::borrow::Borrow;
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 use std::time::Duration;
 
-/// Something that a process has been shown.
+/// An event of a process.
 #[derive(Debug)]
 pub(super) enum Seen {
     Message(Message),
@@ -20,7 +20,7 @@ pub(super) enum Seen {
 /// The acts of a process in a test.
 type Act = Box<dyn FnOnce(&Context, &mut StepOutput) -> StepResult + Send>;
 
-/// A process that shows what it sees to a test, and does what the test says.
+/// A process that shows its events to a test, and acts for the test.
 struct Puppet {
     sees: Sender<Seen>,
 }
@@ -103,7 +103,7 @@ impl<G: Ground> Strings<G> {
         self.handle.send(message).expect("the process lives");
     }
 
-    /// Has the process do something, beside what the case does next.
+    /// Has the process do something, while the case goes on.
     pub(super) fn begin(
         &self,
         act: impl FnOnce(&Context, &mut StepOutput) -> StepResult + Send + 'static,
@@ -133,7 +133,7 @@ impl<G: Ground> Strings<G> {
         });
     }
 
-    /// Has the process take what waits.
+    /// Has the process take the waiting messages.
     pub(super) fn go_on(&self) {
         let stood = self.side.resume(self.pid());
         assert!(stood.expect("the process lives"));

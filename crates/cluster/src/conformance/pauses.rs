@@ -96,8 +96,8 @@ fn told_to_both<H: Harness>(harness: &H, separate: impl FnOnce()) {
     separate();
     assert_eq!(near.exit(), (far_pid, 1, ExitCause::NoConnection));
     assert_eq!(far.exit(), (near_pid, 2, ExitCause::NoConnection));
-    // Both processes live, and reach each other again. What is sent meanwhile may be lost with the
-    // sessions that do not come about.
+    // Both processes live, and reach each other again. Messages sent meanwhile may be lost with the
+    // sessions that fail to open.
     let mut number = 0;
     let first = loop {
         let sent = harness

@@ -98,8 +98,7 @@ pub fn a_process_started_elsewhere_is_monitored_from_its_first_moment<H: Harness
     assert!(watcher.is_quiet());
 }
 
-/// Starts a kind that is not offered, with an `init` that fails, and over a connection that is
-/// lost.
+/// Starts an unknown kind, a kind whose `init` fails, and a kind over a lost connection.
 pub fn a_start_elsewhere_that_fails_says_why<H: Harness>(ground: H::Ground) {
     let harness = H::start(ground);
     let Some(refused) = start(&harness, REFUSED) else {
@@ -117,7 +116,7 @@ pub fn a_start_elsewhere_that_fails_says_why<H: Harness>(ground: H::Ground) {
     let unknown = asked(ground, unknown.monitored_by(address, 7).linked(address));
     let unknown = unknown.expect_err("it is not offered").to_string();
     assert!(unknown.contains("conformance.nothing"), "{unknown}");
-    // What such a start has left would be told by now.
+    // Leftovers of such a start would be told by now.
     arrived(&harness);
     if harness.cut() {
         let lost = start(&harness, LIVES).expect("it is a node");

@@ -1,4 +1,4 @@
-//! The end of a node beside a peer that takes nothing, and tables after ends.
+//! The end of a node whose peer takes nothing, and tables after ends.
 
 use super::ends::arrived;
 use super::parts::Strings;
@@ -7,8 +7,8 @@ use ganger_link::{LinkContext as _, Registry as _};
 use ganger_proc_api::{Envelope, ExitCause};
 use std::time::Duration;
 
-/// Stops the near node, which has messages for a far node that is paused. The stop is over at its
-/// deadline, and the far node is told when it goes on.
+/// Stops the near node, which has messages for a paused far node. The stop is over at its deadline,
+/// and the far node is told when it goes on.
 pub fn a_stop_ends_in_time_though_the_peer_takes_nothing<H: Harness>(ground: H::Ground) {
     let Some(harness) = H::start_frail(ground, Duration::from_secs(4)) else {
         return;
@@ -27,7 +27,7 @@ pub fn a_stop_ends_in_time_though_the_peer_takes_nothing<H: Harness>(ground: H::
     harness.pause_far(false);
     loop {
         match far.next() {
-            // Messages that were under way.
+            // Messages under way at the stop.
             super::parts::Seen::Message(message) => assert_eq!(message.topic, "bytes"),
             super::parts::Seen::Exit(pid, tag, cause) => {
                 assert_eq!((pid, tag), (near_pid, 7));

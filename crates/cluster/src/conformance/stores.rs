@@ -1,4 +1,4 @@
-//! Cases that hold for each [`Store`].
+//! The cases of each [`Store`].
 //!
 //! A [`StoreHarness`] makes a store, as two nodes have it. [`store_cases!`](crate::store_cases)
 //! makes a test of each case. A case with a fault is over at once where the harness does not have
@@ -70,7 +70,7 @@ impl StoreHarness for TwinStores {
 /// The time of leases that end within a case.
 pub(super) const SHORT: Duration = Duration::from_millis(400);
 
-/// The time of leases that outlast a case.
+/// The time of a lease beyond any case.
 const LONG: Duration = Duration::from_secs(600);
 
 type Answer = Result<StoreAnswer, StoreError>;
@@ -106,7 +106,7 @@ fn grant(store: &Arc<dyn Store>, ttl: Duration) -> LeaseId {
     }
 }
 
-/// A watch, and what it tells.
+/// A watch, and its changes.
 struct Seen {
     changes: Receiver<StoreChange>,
     _watch: StoreWatch,
@@ -354,7 +354,7 @@ pub fn entries_end_with_their_lease<H: StoreHarness>() {
     assert!(again > gone[1].1);
 }
 
-/// Renews a lease, which outlasts its time.
+/// Renews a lease beyond its first time.
 pub fn a_renewed_lease_keeps_its_entries<H: StoreHarness>() {
     let harness = H::start();
     let store = harness.store(1);

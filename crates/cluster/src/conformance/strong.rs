@@ -24,7 +24,7 @@ pub trait StrongHarness: Sized {
 /// A lease that no pause of a busy machine outlasts.
 const LONG: Duration = Duration::from_secs(240);
 
-/// A lease that ends within a case.
+/// The time of a lease with an end within a case.
 const SHORT: Duration = Duration::from_secs(3);
 
 /// The messages of an owner.

@@ -1,4 +1,4 @@
-//! Two nodes of one program, over a twin.
+//! Two nodes of the same program, over a twin.
 
 use super::{CHILD, Harness, Threads, child, eventually, scheduler, types};
 use crate::id::NodeId;

@@ -1,4 +1,4 @@
-//! What processes send to a peer, as the session takes it.
+//! The messages of processes to a peer, as the session takes them.
 //!
 //! A message that fits a frame goes into the session. A longer one, and each behind such a message
 //! of the same source, leaves in chunks.
@@ -74,7 +74,8 @@ impl State {
         }
     }
 
-    /// Takes a message beside the session's queue: it is large, or behind a large one.
+    /// Takes a large message, or a message behind a large one, into the streams, and not into the
+    /// session's queue.
     fn stream(
         &mut self,
         lane: Lane,

@@ -31,7 +31,7 @@ pub(crate) struct Base {
     pub(crate) traces: Option<Box<dyn TraceContext>>,
     /// Set when the engine has started.
     pub(crate) store: OnceLock<Arc<dyn Store>>,
-    /// The inherited values that were dropped.
+    /// The number of dropped inherited values.
     pub(crate) dropped: AtomicU64,
     pub(crate) helpers: Helpers,
     /// Set with the store.

@@ -31,10 +31,10 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use thiserror::Error;
 
-/// The cluster of nodes that name none.
+/// The name of the cluster by default.
 const CLUSTER: &str = "ganger";
 
-/// The most questions that wait for a registrar. Further ones are refused.
+/// The most questions that wait for a registrar. Further questions are refused.
 const MAX_QUESTIONS: usize = 65_536;
 
 /// Sets a node up: see [`Cluster::builder`].
@@ -157,10 +157,10 @@ impl Builder {
         self
     }
 
-    /// Offers a kind of process, which other nodes start by this name:
-    /// [`Cluster::spawn_on`]. `start` gets a spawner with the names, the first message and the
-    /// monitor of the asking side, and the input. It is called in the process that reads for the
-    /// asking node, so it and the `init` of the process should be short.
+    /// Offers a kind of process, which other nodes start by this name: [`Cluster::spawn_on`].
+    /// `start` gets a spawner with the names, the first message and the monitor of the asking side,
+    /// and the input. The process that reads for the asking node calls `start`, so `start` and the
+    /// `init` of the process should be short.
     ///
     /// ```
     /// # use ganger_cluster::Cluster;

@@ -87,7 +87,7 @@ pub(crate) fn crossing<'t>(
 }
 
 /// Puts the completers of an accepted message into the table. Under the lock of the peer. Returns
-/// the numbers of those that are unwanted already.
+/// the numbers of unwanted questions.
 pub(crate) fn ask(
     peer: &Arc<Peer>,
     open: &mut Open,
@@ -121,7 +121,7 @@ fn take_back(peer: &Weak<Peer>, number: u64) {
     drop(taken);
 }
 
-/// Has those taken back that were unwanted from the beginning.
+/// Takes questions back that were unwanted from the beginning.
 pub(crate) fn take_back_all(peer: &Arc<Peer>, numbers: Vec<u64>) {
     for number in numbers {
         take_back(&Arc::downgrade(peer), number);
@@ -135,11 +135,11 @@ pub(crate) fn contained(whose: &'static str, call: impl FnOnce()) {
     }
 }
 
-/// Replies inside of a message that has come: of which session, and their numbers there.
+/// Replies inside of a received message: their session, and their numbers there.
 pub(crate) type Inside = (Arc<Answering>, Vec<u64>);
 
-/// Makes the message of a recipient one that its process takes. The code for it is of users, and
-/// must not end the link; a message with which it panics is gone, and its replies are dropped.
+/// Converts the message of a recipient into the type of its process. The code for it is of users,
+/// and must not end the link; a message with which it panics is gone, and its replies are dropped.
 pub(crate) fn converted(
     scheduler: &Handle,
     refused: SendError,
@@ -179,7 +179,7 @@ pub(crate) fn unwanted(peer: &Peer, half: Half, number: u64) {
 pub(crate) struct Answering {
     peer: Arc<Peer>,
     half: Half,
-    /// Of the message that is being decoded.
+    /// Of the message under decoding.
     numbers: Mutex<Vec<u64>>,
     own: Weak<Self>,
 }

@@ -28,7 +28,7 @@ pub(crate) fn write(fields: &mut impl Fields, cause: &ExitCause) {
         ExitCause::Terminated => (TERMINATED, None),
         ExitCause::UpgradeFailed(text) => (UPGRADE_FAILED, Some(text)),
         ExitCause::NotFound => (NOT_FOUND, None),
-        // A cause that this version does not know.
+        // A cause unknown to this version.
         _ => (NO_CONNECTION, None),
     };
     fields.u8(tag);

@@ -95,8 +95,8 @@ impl Cluster {
         self.core.base.watchers.add(watcher);
     }
 
-    /// Asks for a session with a node, unless there is one. False: the node leaves, is this node,
-    /// or is one too many.
+    /// Asks for a session with a node, unless they have a session. False: this node leaves, the
+    /// name is its own, or the peers are too many.
     pub fn connect(&self, node: NodeName) -> bool {
         let peer = self.core.reach(node);
         peer.inspect(|peer| peer.open()).is_some()

@@ -1,4 +1,4 @@
-//! Entries that one writer tells to many readers, each at its own pace.
+//! Entries of a single writer, told to many readers, each at its own pace.
 //!
 //! **Problem.** A node tells all peers of its entries. A peer that connects needs all of them, and
 //! a peer with a full lane must not have changes pile up.
@@ -189,7 +189,7 @@ mod tests {
         }
         reader.take(&mut feed, 1, usize::MAX);
         assert_eq!((reader.told, reader.known[&7]), (1, 999));
-        // One that comes and goes meanwhile is not told at all, and leaves nothing.
+        // An entry made and removed meanwhile is not told at all, and leaves nothing.
         for key in 8..200 {
             feed.set(key, Some(0));
             feed.set(key, None);

@@ -1,4 +1,5 @@
-//! Processes of a node beside its links, which the node ends itself when the scheduler stops.
+//! Further processes of a node, besides its links, which the node ends itself when the scheduler
+//! stops.
 
 use ganger_sync::sync::{Mutex, lock};
 use std::sync::Arc;
@@ -18,7 +19,7 @@ struct State {
 }
 
 impl Helper {
-    /// Notes that the process has begun.
+    /// Notes the begin of the process.
     pub(crate) fn begin(&self, waker: Waker) {
         lock(&self.0).waker = Some(waker);
     }

@@ -1,4 +1,4 @@
-//! What an engine has told of a peer, until the link looks.
+//! The engine's calls about a peer, until the link looks.
 
 use crate::wire::HEADER;
 use bytes::Bytes;
@@ -25,7 +25,7 @@ pub(super) struct Inbox {
 }
 
 impl Inbox {
-    /// Keeps a call. False: there is no room.
+    /// Keeps a call. False: the inbox is full.
     pub(super) fn put(&mut self, told: Told) -> bool {
         let has_room = match &told {
             Told::Frame(frame) => self.bytes + frame.len() <= MAX_INBOX,

@@ -1,8 +1,8 @@
 //! Inherited values on their way to another node, with starts and calls of functions.
 //!
-//! **Protocol.** A type that crosses is registered under a name, as those of messages are. Values
-//! of other types stay at their node. The receiver drops values of names that it does not know, and
-//! counts them.
+//! **Protocol.** A type that crosses is registered under a name, as the types of messages are.
+//! Values of other types stay at their node. The receiver drops values of names that it does not
+//! know, and counts them.
 
 use super::base::Base;
 use super::causes::{read_text, write_text};

@@ -1,4 +1,4 @@
-//! The kinds of processes that a node starts for others.
+//! The kinds of processes of a node, which other nodes start.
 
 use ganger_proc_api::{BoxError, Payload, Pid};
 use ganger_sched::{Handle, Spawner};
@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 type Make = Box<dyn Fn(Spawner<Handle>, Payload) -> Result<Pid, BoxError> + Send + Sync>;
 
-/// The kinds that a node starts for others.
+/// The kinds of a node, by name.
 #[derive(Default)]
 pub(crate) struct Kinds(HashMap<Box<str>, Make>);
 

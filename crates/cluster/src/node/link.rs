@@ -44,7 +44,7 @@ const TIMER: Tag = 1;
 /// The most calls of the engine that a step handles.
 const PORTION: usize = 64;
 
-/// The most notices that a step tells.
+/// The most notices of a step.
 const NOTICES: usize = 1024;
 
 /// A lane's state at its receiver, for as long as the session lasts.
@@ -360,7 +360,7 @@ impl Link {
         contained("the destructor of a message", || drop(message));
     }
 
-    /// Does what the peer asks for.
+    /// Carries out a request of the peer.
     fn serve(&mut self, scheduler: &Handle, half: Half, request: Request) -> Result<(), ReadError> {
         match request {
             Request::Monitor {
@@ -587,7 +587,7 @@ impl Drop for Link {
     }
 }
 
-/// Sends a message, or what a recipient's function makes of it.
+/// Sends a message, if need be converted by a recipient's function.
 fn offer(
     scheduler: &Handle,
     envelope: Envelope,

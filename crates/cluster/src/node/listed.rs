@@ -39,7 +39,7 @@ impl Listed {
         processes
     }
 
-    /// Takes what the peer tells.
+    /// Takes an entry told by the peer.
     pub(crate) fn take(
         &mut self,
         base: &Base,

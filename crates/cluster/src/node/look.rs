@@ -22,13 +22,13 @@ pub struct PeerLook {
     pub links: usize,
     /// Questions to processes of the peer without an answer so far.
     pub asked: usize,
-    /// Senders that wait for room in the queue.
+    /// Senders waiting for room in the queue.
     pub waiting: usize,
     /// Ended sessions.
     pub ended: u64,
     /// The end of the last of these sessions.
     pub last_end: Option<End>,
-    /// Messages that ended sessions have lost. Their senders' node was told by
+    /// Messages lost with ended sessions. Their senders' node was told by
     /// [`NodeChange`](crate::NodeChange).
     pub undelivered: u64,
 }

@@ -9,7 +9,8 @@
 //! waits for an answer, and are told as a whole when the session ends. The *directory* has the
 //! groups and names that nodes tell each other.
 //!
-//! It may import the session, the engine and the wire, and nothing of it knows an engine.
+//! The module may import the session, the engine and the wire. No part of it knows a concrete
+//! engine.
 
 mod accept;
 mod askers;

@@ -24,7 +24,7 @@ pub(crate) fn send(
     }
     let (encoded, replies) = calls::encode(peer, scheduler, &mut message.payloads)?;
     if replies.is_some() {
-        // A question has one target.
+        // A question has a single target.
         return Err(SendErrorKind::NoCodec(TypeName::new("Reply")));
     }
     let mut apart = Apart::default();

@@ -15,7 +15,7 @@ pub struct NameRevoked {
     pub name: Arc<str>,
     /// The process that has lost the name.
     pub process: Pid,
-    /// The process that has the name.
+    /// The process with the name.
     pub holder: Pid,
 }
 

@@ -11,7 +11,7 @@ pub struct Owners {
     pub eventual: usize,
     /// How many strong names have entries in the store, as its watch has told.
     pub strong: usize,
-    /// The first names: strong ones before others, each in the order of their texts.
+    /// The first names: strong names first, each kind in the order of the texts.
     pub names: Vec<NameLook>,
 }
 

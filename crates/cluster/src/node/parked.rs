@@ -1,7 +1,7 @@
 //! Messages for full mailboxes.
 //!
-//! **Problem.** A message has come, and the mailbox of its process is full. Others behind it, for
-//! other processes, must go on, and no message of the process may pass it.
+//! **Problem.** A message has come, and the mailbox of its process is full. Later messages for
+//! other processes must go on, and no message of the process may pass the waiting message.
 //!
 //! **Protocol.** The message waits here, with its credit, as a sender waits for room. Later
 //! messages for its process wait behind it. The credit that the peer has bounds all of them:
@@ -19,7 +19,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 
-/// The cost of a message that waits.
+/// The cost of a waiting message.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Cost {
     /// Of a message in a frame: its credit.
@@ -130,8 +130,7 @@ impl Parked {
         std::mem::take(&mut self.exits)
     }
 
-    /// Delivers to the mailboxes that have room. `done` gets each message's cost, and the refusal
-    /// if there is one.
+    /// Delivers to mailboxes with room. `done` gets each message's cost, and the refusal, if any.
     pub(crate) fn poll(
         &mut self,
         scheduler: &Handle,

@@ -2,7 +2,7 @@
 
 use crate::session::End;
 
-/// The sessions with a peer that have ended.
+/// The ended sessions with a peer.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Past {
     pub(super) ended: u64,

@@ -101,7 +101,7 @@ pub(crate) struct State {
     pub(super) queue: usize,
 }
 
-/// What a thread does after it has let the lock go.
+/// The acts of a thread after it has released the lock.
 #[must_use]
 pub(crate) struct Then {
     wakes_link: bool,
@@ -163,7 +163,7 @@ impl Peer {
         }
     }
 
-    /// Notes that the directory has changed.
+    /// Notes a change of the directory.
     pub(crate) fn has_listings(&self) {
         lock(&self.inbox).has_listings = true;
         self.wake();
@@ -360,7 +360,7 @@ impl Peer {
         state.has_left && state.happened.is_empty()
     }
 
-    /// Notes that the link is gone. Returns what waits for the peer.
+    /// Notes the end of the link. Returns the entries that wait for the peer.
     pub(crate) fn abandon(&self) -> Left {
         let _first = self.gone.set(());
         if !self.is_over() {
@@ -422,7 +422,7 @@ impl State {
         held == 0 || held + length <= MAX_MESSAGE
     }
 
-    /// Puts a message into the session, which opens if there is none.
+    /// Puts a message into the session, and opens a missing session.
     pub(super) fn put(
         &mut self,
         lane: Lane,
@@ -478,7 +478,7 @@ impl State {
         }
     }
 
-    /// Moves what waits beside the session into its queue.
+    /// Moves waiting requests and chunks into the queue of the session.
     fn feed(&mut self, places: Places, now: Instant) {
         // Chunks and requests of an ended session are not of the next.
         self.collect();

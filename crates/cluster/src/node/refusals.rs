@@ -56,7 +56,7 @@ mod tests {
         assert_eq!(due(Refusal::NameTaken, 1), Some(0));
         assert_eq!(due(Refusal::WrongProof, 9), None);
         assert_eq!(due(Refusal::WrongProof, 10), Some(2));
-        // Whatever name a peer says.
+        // The kind counts, and not the name.
         assert_eq!(due(Refusal::OtherCluster("one".into()), 10), Some(0));
         assert_eq!(due(Refusal::OtherCluster("two".into()), 11), None);
     }

@@ -395,7 +395,7 @@ mod tests {
             let (op, lane) = (request.op(), request.lane());
             let read = Request::read(op, lane, &mut reader, &mut known, at_beta).unwrap();
             assert!(reader.rest().is_empty());
-            // What was of beta has no node at beta, and links are turned.
+            // PIDs of beta have no node at beta, and links are turned.
             let text = format!("{request:?}").replace("beta@", "");
             match (&request, &read) {
                 (Request::Link(_) | Request::Unlink(_) | Request::Signal(..), _) => {

@@ -16,7 +16,7 @@ use ganger_sched::crossing::{self, Incoming as _};
 use ganger_sync::contain;
 use std::sync::Arc;
 
-/// Serves a call that has come.
+/// Serves a call of the peer.
 pub(crate) fn serve(
     peer: &Arc<Peer>,
     scheduler: &Handle,

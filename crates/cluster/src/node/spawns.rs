@@ -1,4 +1,4 @@
-//! Processes that a node starts for others, by the name of their kind: the asking side.
+//! Processes that a node starts for other nodes, by the name of their kind: the asking side.
 //!
 //! **Protocol.** The asking node sends the kind, the names, the input and the first message in a
 //! single request, and with a monitor or a link its number.

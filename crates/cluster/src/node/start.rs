@@ -1,4 +1,4 @@
-//! The time at which a node starts, which its incarnation says.
+//! The time of a node's start, as its incarnation says.
 
 use crate::id::Incarnation;
 use ganger_sched::internal::here;

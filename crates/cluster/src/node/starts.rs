@@ -1,4 +1,4 @@
-//! Processes that a node starts for others: the side that starts, and what its answer does
+//! Processes that a node starts for other nodes: the starting side, and the effects of its answer
 //! (`spawns.rs` has the protocol).
 
 use super::calls::{self, Answering};

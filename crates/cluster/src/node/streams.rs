@@ -92,7 +92,7 @@ impl Streams {
         self.open.iter().any(|it| it.key == key)
     }
 
-    /// Adds a message, behind those of its source.
+    /// Adds a message, behind earlier messages of its source.
     pub(crate) fn push(&mut self, key: Key, op: u8, bytes: Bytes) {
         self.held += bytes.len();
         let same = self.open.iter_mut().find(|it| it.key == key);
@@ -163,7 +163,7 @@ impl Streams {
 #[derive(Debug, Default)]
 pub(crate) struct Assembly {
     open: HashMap<u64, (Vec<u8>, usize)>,
-    /// The whole lengths of all that are open.
+    /// The sum of the whole lengths of all open messages.
     claimed: usize,
 }
 
@@ -259,7 +259,7 @@ mod tests {
         assert!(streams.is_empty() && assembly.open.is_empty());
     }
 
-    /// Sends what waits for `parts` parts. True: the receiver has taken all of them.
+    /// Sends up to `parts` waiting parts. True: the receiver has taken all of them.
     fn carry(streams: &mut Streams, assembly: &mut Assembly, parts: usize, most: usize) -> bool {
         for _ in 0..parts {
             if let Some(Next::Chunk {

@@ -1,4 +1,4 @@
-//! What waits for a peer's answer, for as long as its session lasts.
+//! Entries that wait for a peer's answer, as long as its session lasts.
 
 use super::askers::Asker;
 use super::requests::Request;
@@ -83,7 +83,7 @@ impl Watches {
         Some((process, action))
     }
 
-    /// Takes the entries that their watcher takes back.
+    /// Removes and returns the entries that their watcher takes back.
     pub(crate) fn remove_keyed(
         &mut self,
         process: Pid,
@@ -159,7 +159,7 @@ impl<T> Questions<T> {
     }
 }
 
-/// A process that the peer is to start.
+/// A start at the peer, without an answer yet.
 pub(crate) struct Spawn {
     pub(crate) reply: Reply<Pid>,
     /// A monitor, with its number.
@@ -197,8 +197,8 @@ impl Asked {
 pub(crate) struct Open {
     pub(crate) asked: BTreeMap<u64, Asked>,
     pub(crate) answering: BTreeMap<u64, FarReply>,
-    /// Those that are unwanted, and are not there: the word for it, on the control lane, has
-    /// overtaken the message; or the answer is on its way.
+    /// Unwanted questions without an entry: the word on the control lane has overtaken the message,
+    /// or the answer is on its way.
     pub(crate) early: HashSet<u64>,
 }
 
@@ -221,7 +221,7 @@ pub(crate) struct Tables {
     pub(crate) open: Open,
 }
 
-/// What has waited for the peer when the session ended.
+/// The entries that waited for the peer at the end of the session.
 #[derive(Default)]
 pub(crate) struct Left {
     pub(crate) watches: Vec<(Pid, Box<dyn ExitAction>)>,

@@ -22,8 +22,8 @@ pub trait TraceContext: Send + Sync + 'static {
     /// the sender's thread, for each message to another node.
     fn current(&self) -> Option<Vec<u8>>;
 
-    /// Makes a span that continues the context of another node. What the other node has sent is
-    /// delivered inside of the span.
+    /// Makes a span that continues the context of another node. The node delivers the other's
+    /// message inside of the span.
     fn resume(&self, context: &[u8]) -> Span;
 }
 

@@ -1,7 +1,7 @@
 //! The types of values that cross to other nodes.
 //!
 //! **Problem.** A value of any type may be in a message, and most types say nothing of how they
-//! become bytes. A value that can't cross must be refused at the send, with what was sent.
+//! become bytes. The send must refuse a value that can't cross, and give the message back.
 //!
 //! **Protocol.** A type is registered under a name, which both nodes know. The sender finds the
 //! codec by the type of the value, the receiver by the name. A value of an unknown name arrives as
@@ -66,7 +66,7 @@ impl From<EncodeError> for SendErrorKind {
 /// Calls the decoder of a value with replies, addresses or PIDs inside.
 pub(crate) type Within<'a> = &'a dyn Fn(&dyn Fn() -> Option<Payload>) -> Option<Payload>;
 
-/// Room for most values, which then need one allocation.
+/// Room for most values, which then need a single allocation.
 const USUAL: usize = 128;
 
 type Encode = fn(&mut Payload, &mut Limited) -> Result<(), EncodeError>;
@@ -239,7 +239,7 @@ impl Types {
         Ok(Some(&self.codecs[place]))
     }
 
-    /// Returns the first registration that was refused.
+    /// Returns the first refused registration.
     pub(crate) fn taken(&self) -> Option<&TypeTaken> {
         self.taken.as_ref()
     }

@@ -30,7 +30,7 @@ const SHARED: usize = 4096;
 /// How many topics of a peer are new to this program: symbols are never freed.
 const MAX_NEW_TOPICS: usize = 1024;
 
-/// The values of a message that are of types with codecs, as bytes; nothing for the others.
+/// The values of a message whose types have codecs, as bytes; nothing for other values.
 #[derive(Debug, Default)]
 pub(crate) struct Encoded<'t> {
     /// Of most messages the only value.
@@ -42,10 +42,10 @@ pub(crate) struct Encoded<'t> {
 #[derive(Debug, Default)]
 struct Rest<'t> {
     others: Vec<Option<Typed<'t>>>,
-    /// The numbers of all replies inside. They are written beside the values, so that a receiver
-    /// which can't read a value answers its replies all the same.
+    /// The numbers of all replies inside. They follow the values, so a receiver that can't read a
+    /// value answers its replies all the same.
     replies: Vec<u64>,
-    /// The context of the sender's trace, if there is one.
+    /// The context of the sender's trace; empty without a trace.
     context: Vec<u8>,
 }
 

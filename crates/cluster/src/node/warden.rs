@@ -47,7 +47,7 @@ pub(crate) struct Warden {
     core: Arc<Core>,
     leaving: Arc<Leaving>,
     is_stopping: bool,
-    /// The whole time, and what is left of it.
+    /// The whole time, and the time left.
     time: Option<(Duration, Duration)>,
     /// The time left for the helpers.
     last_words: Duration,

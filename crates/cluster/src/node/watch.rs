@@ -8,7 +8,7 @@ use ganger_proc_api::{ExitCause, Pid};
 use ganger_sched::{ExitAction, ExitKey, Handle};
 use std::sync::Arc;
 
-/// Tells the peer, if its session is still the one that has asked.
+/// Tells the peer, if the asking session still lasts.
 struct Foreign {
     peer: Arc<Peer>,
     half: Half,

@@ -70,8 +70,8 @@ impl Incoming {
 /// the shortest time-out.
 const DELAY: Duration = Duration::from_millis(1);
 
-/// The acknowledgement that the peer must get. An answer takes the acknowledgement of its question
-/// along: so a question and its answer are two frames, not four.
+/// The acknowledgement owed to the peer. An answer takes the acknowledgement of its question along:
+/// so a question and its answer are two frames, not four.
 ///
 /// No sender waits for the delay: a sender has up to [`APART`](super::outgoing::APART) small frames
 /// in flight, and the last of so many is acknowledged at once, as is a long frame.
@@ -87,7 +87,7 @@ impl Owed {
         self.at = Some(Instant::from_nanos(0));
     }
 
-    /// Notes that a frame has come.
+    /// Notes a received frame.
     pub(super) fn frame(&mut self, is_long: bool, now: Instant) {
         self.frames += 1;
         if is_long || self.frames >= APART {

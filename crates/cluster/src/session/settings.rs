@@ -15,7 +15,7 @@ const TIMES: [Duration; 2] = [
     Duration::from_secs(365 * 24 * 60 * 60),
 ];
 
-/// So many heartbeats come in the time after which a silent peer is gone.
+/// The number of heartbeats in the time after which a silent peer is gone.
 const BEATS: u32 = 3;
 
 /// Times and sizes of a session. Values out of range are replaced by the nearest in range. Times

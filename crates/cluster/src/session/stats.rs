@@ -28,8 +28,8 @@ pub struct Stats {
     pub queued: [usize; 2],
     /// Bytes sent and not acknowledged, by lane.
     pub unacknowledged: [usize; 2],
-    /// How many frames with messages this session and those before have sent, by lane. A frame that
-    /// was sent again counts once.
+    /// How many frames with messages this session and those before have sent, by lane. A repeated
+    /// frame counts once.
     pub frames: [u64; 2],
     /// How many frames of this session and those before were sent again, by lane.
     pub resent: [u64; 2],

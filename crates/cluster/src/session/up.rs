@@ -43,8 +43,8 @@ impl Opening {
         }
     }
 
-    /// Returns a Hello that leaves now. The next follows after two time-outs, and each later one
-    /// after twice as long, up to a heartbeat.
+    /// Returns a Hello to send now. The next follows after two time-outs, and each later one after
+    /// twice as long, up to a heartbeat.
     pub(super) fn hello(
         &mut self,
         identity: &Identity,

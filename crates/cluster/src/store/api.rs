@@ -25,7 +25,7 @@ pub const MAX_TTL: Duration = Duration::from_hours(24);
 /// A consistent store of small entries.
 ///
 /// Operations are linearizable: each takes effect at one moment between the call and its answer. A
-/// store that can't promise so refuses with [`StoreError::Unavailable`].
+/// store that can't promise this refuses with [`StoreError::Unavailable`].
 ///
 /// ```
 /// use ganger_cluster::{Store, StoreAnswer, StoreError, StoreOp, StoreReply, TwinStore};

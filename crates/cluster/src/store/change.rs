@@ -31,8 +31,8 @@ pub enum StoreChange {
     Lost,
 }
 
-/// A callback of a watch. It must return at once, and must not call the store: a store may call it
-/// with a lock held, so that the order is kept.
+/// A callback of a watch. The callback must return at once, and must not call the store: a store
+/// may hold a lock during the call, to keep the order.
 pub type StoreWatcher = Box<dyn Fn(StoreChange) + Send + Sync>;
 
 /// Keeps a watch. Dropping it ends the watch.

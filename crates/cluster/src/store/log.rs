@@ -265,8 +265,8 @@ fn first(bytes: &[u8]) -> Option<(Vec<Effect>, usize)> {
     Some((postcard::from_bytes(body).ok()?, end))
 }
 
-/// Reads frames, up to a torn tail. Returns how many bytes are right, or where bytes are wrong that
-/// are followed by right ones.
+/// Reads frames, up to a torn tail. Returns the number of right bytes, or the place of wrong bytes
+/// before right bytes.
 fn read(bytes: &[u8], mut take: impl FnMut(&Effect)) -> Result<usize, usize> {
     let mut at = HEAD.len();
     while let Some((effects, length)) = first(&bytes[at..]) {
@@ -286,7 +286,7 @@ mod tests {
 
     const NOW: Instant = Instant::from_nanos(0);
 
-    /// A folder that is removed in the end.
+    /// A temporary folder.
     struct Folder(PathBuf);
 
     impl Folder {

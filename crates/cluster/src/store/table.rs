@@ -1,6 +1,6 @@
 //! The entries and leases of a store, without I/O and without a clock.
 //!
-//! Each operation has *effects*: what a log must keep. Effects of an earlier table, carried out
+//! Each operation has *effects*, which a log must keep. Effects of an earlier table, carried out
 //! again in their order, give the same entries and the same numbers. Renewals have no effects:
 //! after a restart each lease has its whole time again.
 

@@ -45,14 +45,14 @@ pub struct TwinStore {
 pub(super) struct State {
     table: Table,
     now: Instant,
-    /// How far a simulation has come. What is due by then may be left.
+    /// How far a simulation has come. Events due by then may be left.
     pub(super) until: Instant,
     /// The clock of the store, and how much of it passes in a second, in thousandths.
     clock: (Instant, u32),
     random: Rng,
     faults: StoreFaults,
     own_faults: BTreeMap<Arc<str>, StoreFaults>,
-    /// The nodes that a simulation has cut off.
+    /// The nodes cut off by a simulation.
     pub(super) cut_off: BTreeSet<Box<str>>,
     /// By the time when they are due, then by number.
     due: BTreeMap<(Instant, u64), Due>,
@@ -229,7 +229,7 @@ impl State {
         self.due.insert((self.now + late, self.number), due);
     }
 
-    /// Sends an operation, which leaves the node.
+    /// Sends an operation from the node.
     fn send(&mut self, port: &Arc<str>, op: StoreOp, reply: StoreReply, answers: &mut Answers) {
         let faults = self.faults_of(port);
         let is_lost = self.chance("store's answer is lost", faults.lost);
@@ -247,7 +247,7 @@ impl State {
         }
     }
 
-    /// Takes an operation that has come to the store.
+    /// Handles an operation at the store.
     fn arrive(
         &mut self,
         port: &Arc<str>,

@@ -253,12 +253,12 @@ impl Flight {
         calls
     }
 
-    /// Sets the time. What is due by then stays to be taken.
+    /// Sets the time. Calls due by then stay until they are taken.
     pub(super) fn be_at(&mut self, now: Instant) {
         self.now = self.now.max(now);
     }
 
-    /// Takes a single call that is due.
+    /// Takes a single due call.
     pub(super) fn take_due(&mut self) -> Option<Call> {
         loop {
             if !self.hints.is_empty() {

@@ -7,8 +7,8 @@ use ganger_sched::internal::carrier::{Arrival, Carrier, Change};
 use ganger_sync::sync::lock;
 use std::time::Duration;
 
-/// Frames are moves of the simulation, and faults are decisions of its seed. What the test does to
-/// machines happens to their nodes, which have the machines' names.
+/// Frames are moves of the simulation, and faults are decisions of its seed. Acts of the test on
+/// machines happen to their nodes, which have the machines' names.
 ///
 /// ```
 /// use ganger_cluster::{Cluster, Twin};

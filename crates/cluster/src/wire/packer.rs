@@ -36,7 +36,7 @@ impl Packer {
         self.count
     }
 
-    /// Returns the credit that the frame takes.
+    /// Returns the credit for the frame.
     pub(crate) fn cost(&self) -> usize {
         self.buffer.len() - HEADER
     }

@@ -7,7 +7,7 @@ use ganger_proc_api::{CommandError, ExitCause, Pid, Reply};
 use ganger_sched::{ExitAction, Handle};
 
 impl Link {
-    /// Tells that a watched process has ended.
+    /// Tells of the end of a watched process.
     pub(super) fn exited(&mut self, scheduler: &Handle, number: u64, cause: &ExitCause) {
         let watch = self.peer.look(|state| state.tables.watches.remove(number));
         if let Some((pid, action)) = watch {

@@ -89,7 +89,7 @@ impl Authority {
         (!changes.is_empty()).then_some(Changes { changes, until })
     }
 
-    /// Answers a watch that asks.
+    /// Answers the question of a watch.
     fn watch(
         &mut self,
         ctx: &Context,

@@ -18,7 +18,7 @@
 //!
 //! The registrar is a single authority: consistent, and not available while its node is away.
 //!
-//! It may import the store, and parts of nodes that know nothing of builders.
+//! The module may import the store, and parts of nodes that know no builder.
 
 mod authority;
 mod calls;

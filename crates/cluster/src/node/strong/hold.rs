@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 /// The end of a lease's good time, in nanoseconds of the clock that counts suspends. Zero: over.
 ///
-/// The keeper writes, and guards of any thread read. The value is all that passes between them.
+/// The keeper writes, and guards of any thread read. The value alone passes between them.
 #[derive(Debug)]
 pub(crate) struct Hold(AtomicU64);
 
@@ -16,7 +16,7 @@ impl Hold {
     }
 
     pub(crate) fn good_until(&self) -> Instant {
-        // Ordering: the value is all that is read.
+        // Ordering: the value alone is read.
         Instant::from_nanos(self.0.load(Ordering::Relaxed))
     }
 

@@ -128,7 +128,7 @@ impl Shared {
         lock(&self.parties).contains_key(&id)
     }
 
-    /// Releases a claim that is wanted no more.
+    /// Releases an unwanted claim.
     pub(crate) fn release(&self, id: ClaimId) {
         let party = lock(&self.parties).remove(&id);
         if party.is_some() {

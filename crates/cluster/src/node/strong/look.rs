@@ -16,9 +16,9 @@ pub struct LeaseLook {
     pub whole: Duration,
     /// The strong names that processes of the node have.
     pub names: usize,
-    /// The locks that the node holds.
+    /// The locks of the node.
     pub locks: usize,
-    /// Names and locks that processes of the node wait for, or that are being given back.
+    /// Names and locks for which processes of the node wait, or on their way back.
     pub waiting: usize,
 }
 

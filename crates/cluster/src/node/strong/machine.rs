@@ -46,7 +46,7 @@ pub(crate) struct Figures {
     pub(crate) locks: usize,
     /// Claims that have no name or lock so far, or are being released.
     pub(crate) waiting: usize,
-    /// Operations that the store has not answered.
+    /// Operations without an answer of the store.
     pub(crate) asked: usize,
     /// Whether the watch tells of changes.
     pub(crate) is_known: bool,
@@ -87,7 +87,7 @@ enum Purpose {
     Revoke,
     Create(ClaimId),
     Delete(ClaimId),
-    /// Of an entry that has come late.
+    /// Of a late entry.
     Bury(Box<str>),
 }
 
@@ -110,10 +110,10 @@ enum State {
     Creating,
     /// The outcome of the creation is unknown.
     Unsure,
-    /// A lock: others are before it.
+    /// A lock, behind earlier claims.
     Queued(Revision),
     Owned(Revision),
-    /// The entry is to be deleted.
+    /// The deletion of the entry is under way.
     Releasing(Revision),
 }
 
@@ -253,7 +253,7 @@ impl Machine {
         }
     }
 
-    /// Releases a claim that is wanted no more. Nothing is told of the claim from now on.
+    /// Releases an unwanted claim. Nothing is told of the claim from now on.
     pub(crate) fn release(&mut self, id: ClaimId, now: Instant) {
         self.expire(now);
         let Some(claim) = self.claims.get_mut(&id) else {
@@ -322,7 +322,7 @@ impl Machine {
         }
     }
 
-    /// Returns the entries that this node owns now.
+    /// Returns this node's own entries now.
     pub(crate) fn all_owned(&mut self, now: Instant) -> HashSet<Revision> {
         self.expire(now);
         let states = self.claims.values().map(|claim| claim.state);
@@ -510,7 +510,7 @@ impl Machine {
         } else if is_snapshot {
             self.bury_all();
         }
-        // An entry that has gone without its owner.
+        // An entry gone without its owner.
         let cache = &self.cache;
         let gone = self.claims.iter().filter(|(_, claim)| match claim.state {
             State::Owned(revision) | State::Queued(revision) => cache.is_gone(&claim.key, revision),

@@ -1,10 +1,10 @@
-//! Late entries, which are deleted.
+//! The deletion of late entries.
 
 use super::{Machine, Purpose};
 use crate::store::StoreOp;
 
 impl Machine {
-    /// Deletes an entry that has come late.
+    /// Deletes a late entry.
     pub(super) fn bury(&mut self, key: &str) {
         let Some(named) = self.cache.get(key) else {
             return;

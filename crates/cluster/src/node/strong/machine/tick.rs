@@ -1,4 +1,4 @@
-//! What the machine does as time passes.
+//! The machine's acts as time passes.
 
 use super::{Lease, Machine, Purpose, State};
 use crate::store::StoreOp;
