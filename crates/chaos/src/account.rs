@@ -125,8 +125,7 @@ impl Account {
         ends.undelivered += undelivered;
     }
 
-    /// Adds `set` monitors that the watcher of a node has set up, and `told` notices that have
-    /// come.
+    /// Adds the `set` monitors of the watcher of a node, and its `told` notices.
     pub(crate) fn monitors(&mut self, set: u64, told: u64) {
         self.monitors[0] += set;
         self.monitors[1] += told;

@@ -78,7 +78,7 @@ impl Datagrams {
         state.faults[way.index()] = faults;
     }
 
-    /// Returns the number of datagrams that have come to the proxy.
+    /// Returns the number of datagrams received so far.
     #[must_use]
     pub fn taken(&self) -> u64 {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);

@@ -36,9 +36,9 @@ pub struct Faults {
     pub vanishes: bool,
     /// Bytes wait in front of the proxy, as before a program that is stopped.
     pub holds: bool,
-    /// The share of datagrams that are lost, in thousandths.
+    /// The share of lost datagrams, in thousandths.
     pub drop: u32,
-    /// The share of datagrams that come twice, in thousandths.
+    /// The share of repeated datagrams, in thousandths.
     pub repeat: u32,
 }
 

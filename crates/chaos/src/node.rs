@@ -46,9 +46,9 @@ const PATIENCE: Duration = Duration::from_secs(120);
 pub struct Place {
     /// The name of the node.
     pub name: String,
-    /// Where others, or the broker, are reached: proxies.
+    /// The addresses of the proxies of other nodes, or of the broker's.
     pub seeds: Vec<SocketAddr>,
-    /// The proxy in front of this node, for others.
+    /// The proxy in front of this node, for its peers.
     pub own: SocketAddr,
     /// A text of the test's own.
     pub extra: String,

@@ -15,7 +15,7 @@ pub enum Action {
     Calm(usize),
     /// Ends all connections of a node's proxy.
     Cut(usize),
-    /// Breaks the next connection after so many bytes.
+    /// Breaks the next connection after this number of bytes.
     CutAfter(usize, usize),
     /// Resets all connections of a node's proxy.
     Reset(usize),
@@ -23,7 +23,7 @@ pub enum Action {
     HalfClose(usize, Way),
     /// Flips a bit.
     Flip(usize, Way),
-    /// Refuses new connections, and ends the others.
+    /// Refuses new connections, and ends the open ones.
     Refuse(usize),
     /// Stops a node's program (`SIGSTOP`), and lets the program go on after this time.
     Stop(usize, Duration),

@@ -104,7 +104,7 @@ impl Program {
         }
     }
 
-    /// Waits for the end of a program that ends by itself.
+    /// Waits until the program has ended by itself.
     pub(crate) fn wait(mut self) {
         let _ended = self.child.wait();
         if let Some(reader) = self.reader.take() {

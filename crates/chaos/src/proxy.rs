@@ -180,13 +180,13 @@ impl Proxy {
         self.shared.state().flips[way.index()] += 1;
     }
 
-    /// Returns the number of times that connections were broken.
+    /// Returns how often connections were broken.
     #[must_use]
     pub fn broken(&self) -> usize {
         self.shared.state().broken
     }
 
-    /// Returns the number of bytes that have passed, by way.
+    /// Returns the number of passed bytes, by way.
     #[must_use]
     pub fn passed(&self) -> [u64; 2] {
         self.shared.state().passed

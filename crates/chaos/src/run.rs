@@ -40,7 +40,7 @@ pub enum Front {
 
 /// The settings of a run.
 pub struct Setup {
-    /// The program that calls [`node`](crate::node()).
+    /// The program of a node, which calls [`node`](crate::node()).
     pub program: PathBuf,
     /// Its arguments.
     pub args: Vec<String>,
@@ -50,7 +50,7 @@ pub struct Setup {
     pub front: Front,
     /// A text for each node.
     pub extra: String,
-    /// The time after which sessions end.
+    /// The time without a sign until sessions end.
     pub dead: Duration,
     /// The length of the plan.
     pub time: Duration,
@@ -303,7 +303,7 @@ impl Controller {
                 self.nodes[node].proxy.refuse(true);
                 self.nodes[node].proxy.cut();
             }
-            // A program that is not up yet is let be.
+            // A starting program is let be.
             Action::Stop(number, time) => {
                 let node = &mut self.nodes[number];
                 if node.state == State::Runs
@@ -387,7 +387,7 @@ impl Controller {
         }
     }
 
-    /// Listens to the nodes, and does what is due, until a time.
+    /// Listens to the nodes, and carries due acts out, until a time.
     fn listen_until(&mut self, end: Instant) {
         loop {
             let next = self.later.iter().map(|(at, _)| *at).min();

@@ -103,7 +103,7 @@ impl Shared {
         if random.bool() {
             names.unregister(of);
         }
-        // The end of the owner gives the name back, also one that is given late.
+        // The end of the owner gives the name back, also a late name.
         let _ended = self.scheduler.terminate(owner.pid());
         let called = now();
         if let Ok(found) = names.find(of).wait_timeout(WAIT) {

@@ -25,7 +25,7 @@ use std::sync::Arc;
 use std::task::{Poll, Waker};
 use std::time::Duration;
 
-/// About so many bytes are written together.
+/// About the number of bytes written together.
 const BATCH: usize = 128 << 10;
 /// The most frames of the engine's own. A later frame is left out: each repeats.
 const MOST_OWN: usize = 16;
@@ -66,9 +66,9 @@ enum Turn {
     Handed,
 }
 
-/// What became of a connection that wants to be the peer's.
+/// The outcome for a new connection to the peer.
 pub(crate) enum Attached {
-    /// It is, and has the turn. The connection before it, if any, ends.
+    /// The connection is the peer's now, and has the turn. The connection before, if any, ends.
     Yes(Option<Arc<Link>>),
     /// Another connection is better, if it lives.
     Behind(Arc<Link>),
@@ -307,13 +307,13 @@ impl Peer {
     }
 }
 
-/// What the writer does after it has written all.
+/// The writer's next act after all is written.
 enum Given {
-    /// It waits for the turn.
+    /// The writer waits for the turn.
     Back,
-    /// It goes on.
+    /// The writer goes on.
     Again,
-    /// It ends the connection.
+    /// The writer ends the connection.
     Last,
 }
 

@@ -14,7 +14,7 @@ use std::fmt::Display;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// So many connections are accepted at once.
+/// The most connections accepted at once.
 const BURST: u32 = 64;
 /// Then a single connection in this time.
 ///
@@ -79,7 +79,7 @@ struct Rate {
 }
 
 impl Rate {
-    /// Takes a permit. Returns the time until there is another, if there is none.
+    /// Takes a permit. Returns the time until the next permit, if none is left.
     fn take(&mut self, now: Instant) -> Option<Duration> {
         let paces = (now - self.at).as_nanos() / PACE.as_nanos();
         let paces = u32::try_from(paces).unwrap_or(u32::MAX);

@@ -23,7 +23,7 @@ use std::time::Duration;
 const MOST: usize = 1024;
 /// The first pause after a failure, and the longest.
 const PAUSES: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(5)];
-/// A connection that has lived for so long was no failure.
+/// The life of a connection that was no failure.
 const STEADY: Duration = Duration::from_secs(5);
 /// The most dials under way to addresses of hearsay, and to others. So a peer that says addresses
 /// where no node is keeps no known node waiting.
@@ -32,8 +32,8 @@ const MOST_DIALS: usize = 32;
 const COURTESY: Duration = Duration::from_secs(1);
 /// Hearsay with so many failures is forgotten: after about two minutes.
 const MOST_FAILURES: u32 = 30;
-/// For how long an address is taken for this node's own. Others may say so without a proof, and an
-/// address that balances load leads to this node by chance.
+/// For how long an address is taken for this node's own. Other nodes may say so without a proof,
+/// and an address that balances load leads to this node by chance.
 const OWN: Duration = Duration::from_secs(60);
 
 /// The source of an address. A later is better.
@@ -453,7 +453,7 @@ mod tests {
         let mut book = Book::new(name("beta"), 1);
         let gamma = name("gamma");
         book.learn(at(1), Some(&gamma), Origin::Own, START);
-        // Another peer says that gamma is elsewhere.
+        // Another peer gives gamma another address.
         book.learn(at(2), Some(&gamma), Origin::Hearsay, START);
         assert_eq!(book.due(START, nothing), [at(1)]);
         // Gamma has moved.

@@ -287,7 +287,7 @@ impl<'a> Handshake<'a> {
 
     async fn write(&self, bytes: Vec<u8>) -> Result<(), Failed> {
         match self.pipe.write(bytes).await {
-            // A peer that has refused and left: its reason is to be read.
+            // A peer that has refused and left: its reason is still to read.
             Err(PipeError::Io(error)) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
             written => written.map_err(|error| self.failed(&error)),
         }

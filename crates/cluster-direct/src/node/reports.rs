@@ -1,5 +1,5 @@
-//! Refusals, for the log and for the program. What peers and strangers can repeat is logged once in
-//! a while.
+//! Refusals, for the log and for the program. Repeated refusals of peers and strangers are logged
+//! once in a while.
 
 use crate::refusal::{Reason, Refused};
 use ganger_proc_api::Instant;
@@ -37,7 +37,7 @@ pub(crate) enum Said {
     NoProcess,
 }
 
-/// A kind that was logged.
+/// A logged kind.
 #[derive(Debug)]
 struct Logged {
     what: Said,

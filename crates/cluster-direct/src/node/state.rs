@@ -1,4 +1,4 @@
-//! What the processes of a node share.
+//! The state shared by the processes of a node.
 
 use super::book::Book;
 use super::reports::Reports;
@@ -298,7 +298,7 @@ impl Node {
         half_open.next += 1;
         let number = half_open.next;
         half_open.open.push_back((number, closer));
-        // The stop has closed the earlier ones.
+        // The stop has closed the earlier connections.
         let excess = half_open.open.len() > self.plan.limits.half_open || self.is_stopping();
         let oldest = excess.then(|| half_open.open.pop_front()).flatten();
         drop(half_open);

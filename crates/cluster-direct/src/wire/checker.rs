@@ -1,4 +1,5 @@
-//! Any bytes as what a connection may bring: what is read is what would be written.
+//! A check with any bytes as the input of a connection: values read and written again stay the
+//! same.
 //!
 //! The fuzzer includes this file.
 

@@ -35,7 +35,7 @@ pub(crate) enum PacketError {
     Body,
 }
 
-/// What a side says of itself.
+/// The words of a side about itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Greeting {
     /// Used once.

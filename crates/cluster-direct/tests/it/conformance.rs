@@ -34,7 +34,7 @@ mod secure_guest {
 /// while.
 const DEAD: Duration = Duration::from_secs(4);
 
-/// A scheduler that is a node.
+/// A scheduler as a node.
 struct Node {
     // Dropped first: its stop lets the node leave.
     scheduler: Scheduler,
@@ -97,7 +97,7 @@ impl<const IS_SECURE: bool, const IS_GUEST: bool> Pair<IS_SECURE, IS_GUEST> {
         pair
     }
 
-    /// Sets the faults of the proxy, if there is one, in both directions.
+    /// Sets the faults of the proxy, if any, in both directions.
     fn faults(&self, faults: Faults) {
         if let Some(proxy) = &self.proxy {
             for way in Way::BOTH {
@@ -183,7 +183,7 @@ impl<const IS_SECURE: bool, const IS_GUEST: bool> Harness for Pair<IS_SECURE, IS
             };
             proxy.faults(Way::Back, faults);
             if !is_cut {
-                // The next frame would begin in the middle of one that has vanished.
+                // The next frame would begin in the middle of a vanished frame.
                 proxy.cut();
             }
         }

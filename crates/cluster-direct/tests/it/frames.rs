@@ -1,4 +1,4 @@
-//! Frames between nodes that are connected.
+//! Frames between connected nodes.
 
 use crate::support::{Node, Told, engine, frames, name, pair};
 use bytes::Bytes;
@@ -16,7 +16,7 @@ fn number(frame: &[u8]) -> usize {
     usize::try_from(u64::from_le_bytes(*frame.first_chunk().unwrap())).unwrap()
 }
 
-/// Sends so many frames, and waits for room where there is none.
+/// Sends `count` frames, and waits for room in a full lane.
 fn send_all(from: &Node, to: &Node, count: usize, length: impl Fn(usize) -> usize) {
     for each in 0..count {
         let frame = numbered(each, length(each));

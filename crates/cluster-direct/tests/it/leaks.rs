@@ -24,8 +24,7 @@ fn node(name: &str, seeds: Option<String>) -> (Scheduler, Cluster, Direct) {
     (scheduler, cluster.unwrap(), engine)
 }
 
-/// Starts two nodes, which meet, talk and end. In a round that `crashes`, the second ends without a
-/// farewell.
+/// Starts two nodes, which meet, talk and end. If `crashes`, the second ends without a farewell.
 fn round(crashes: bool) {
     let (near, _near, at_near) = node("near", None);
     let seed = at_near.local_addr().map(|it| it.to_string());

@@ -1,4 +1,4 @@
-//! Which nodes know each other, and how that changes.
+//! The members of a cluster: how nodes find and lose each other.
 
 use crate::hostile::Stranger;
 use crate::support::{COOKIE, Node, Told, engine, name, until};

@@ -5,7 +5,7 @@ use crate::support::{Node, Told, engine, name, pair};
 use ganger_cluster_direct::{Direct, Reason};
 use std::collections::HashSet;
 
-/// Starts two nodes that refuse each other, and returns what alpha and beta say.
+/// Starts two nodes that refuse each other, and returns the words of alpha and beta.
 fn refuse(alpha: (&str, Direct), beta: (&str, Direct), reason: Reason) -> [String; 2] {
     let alpha = Node::start(alpha.0, alpha.1);
     let beta = Node::start(beta.0, beta.1.seeds(alpha.seed()));

@@ -13,7 +13,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{self, Duration};
 
-/// What the engine has told, until the driver looks.
+/// The engine's calls, until the driver looks.
 #[derive(Default)]
 struct Inbox {
     told: Mutex<VecDeque<Told>>,

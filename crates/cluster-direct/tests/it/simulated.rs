@@ -35,7 +35,7 @@ use std::time::Duration;
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// What is seen, in order.
+/// The observations, in order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Seen {
     Number(&'static str, u64),
@@ -45,7 +45,7 @@ enum Seen {
 
 type Log = Arc<Mutex<Vec<Seen>>>;
 
-/// Says what it is sent, and monitors the processes that it is sent.
+/// Notes its messages, and monitors the processes named in them.
 struct Desk(&'static str, Log);
 
 impl Process for Desk {

@@ -23,7 +23,7 @@ pub(crate) fn engine() -> Direct {
     Direct::listen("127.0.0.1:0").cookie(COOKIE)
 }
 
-/// What an engine has told its node.
+/// A call of an engine to its node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Told {
     Frame(NodeId, Bytes),

@@ -137,7 +137,7 @@ fn a_node_without_a_certificate_is_refused() {
     alpha.until_refused(Reason::Certificate, false);
 }
 
-/// Refuses a connection of which a single side has keys, whichever side that is.
+/// Refuses a connection if a single side has keys, either side.
 // pins: H3
 #[test]
 fn one_side_without_tls_is_refused() {

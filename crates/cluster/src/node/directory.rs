@@ -4,14 +4,15 @@
 //! **Problem.** Processes of any node join groups and take names, and each node has to know all of
 //! them, without a node that decides.
 //!
-//! **Protocol.** Each node is the only writer of its own entries. (As in OTP's `pg`.) 1. A change
-//! goes into the [`Feed`], and wakes the links. 2. A link tells its peer as much as the control
-//! lane takes, and goes on when there is room. After the begin of a session it tells all entries.
+//! **Protocol.** Each node is the only writer of its own entries. (As in OTP's `pg`.)
+//! 1. A change goes into the [`Feed`], and wakes the links.
+//! 2. A link tells its peer as much as the control lane takes, and goes on when there is room.
+//!    After the begin of a session it tells all entries.
 //! 3. The link of a peer keeps the peer's entries (`listed.rs`), as long as the session lasts, and
-//! enters them into the groups of this scheduler, and into the names here. 4. Two nodes may give a
-//! name at the same time. The older entry wins, by the time at which it was made and then by the
-//! name of the node. The node of the other takes its entry back, and tells the process that has
-//! lost the name.
+//!    enters them into the groups of this scheduler, and into the names here.
+//! 4. Two nodes may give a name at the same time. The older entry wins, by the time at which it was
+//!    made and then by the name of the node. The node of the other takes its entry back, and tells
+//!    the process that has lost the name.
 //!
 //! Locks: a scope of groups is locked before the directory, a peer before the directory. Nothing is
 //! called with the lock.

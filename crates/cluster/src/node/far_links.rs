@@ -3,12 +3,14 @@
 //! **Problem.** The link holds from the first moment of the new process on, and the asking side
 //! does not know its PID yet. Either process may end before the start is answered.
 //!
-//! **Protocol.** The request has the asker's PID, and the number of the link. 1. *Far side*: notes
-//! the link before the process begins. A signal of the process's end waits for the answer, so that
-//! the asker knows the link. 2. *Asking side*: an exit action notes the end of the asker
-//! (`askers.rs`). The answer finds that end, and sends the signal; or has the link entered as any
-//! other, and from then on the asker's links tell. 3. The end of the session tells both sides what
-//! is in their tables. A process whose answer is lost has its link there, and ends.
+//! **Protocol.** The request has the asker's PID, and the number of the link.
+//! 1. *Far side*: notes the link before the process begins. A signal of the process's end waits for
+//!    the answer, so that the asker knows the link.
+//! 2. *Asking side*: an exit action notes the end of the asker (`askers.rs`). The answer finds that
+//!    end, and sends the signal; or has the link entered as any other, and from then on the asker's
+//!    links tell.
+//! 3. The end of the session tells both sides what is in their tables. A process whose answer is
+//!    lost has its link there, and ends.
 //!
 //! **Proof sketch.** Whatever is sent over a link takes the link out of the table, under the lock,
 //! so a signal is sent once. An asker that ends while the answer is handled is told by the action

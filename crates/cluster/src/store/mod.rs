@@ -4,10 +4,11 @@
 //! consistent third party can decide, and the answer to a question may be lost on its way.
 //!
 //! **Protocol.** A [`Store`] keeps entries: a key, a value, and the *revision* of the last write.
-//! Later writes have greater revisions. 1. *Writes* name the revision to replace, or demand a free
-//! key. 2. A *lease* ends when its time passes without a renewal. Entries of a lease end with the
-//! lease. 3. *Watchers* get a snapshot, and then each change, in the order of the revisions. 4. An
-//! answer that may be lost after the write is an error of its own: [`StoreError::Unknown`].
+//! Later writes have greater revisions.
+//! 1. *Writes* name the revision to replace, or demand a free key.
+//! 2. A *lease* ends when its time passes without a renewal. Entries of a lease end with the lease.
+//! 3. *Watchers* get a snapshot, and then each change, in the order of the revisions.
+//! 4. An answer that may be lost after the write is an error of its own: [`StoreError::Unknown`].
 //!
 //! **Parts.** The *table* is the store without I/O or clock. A twin's store is a table with
 //! faults; a registrar (`node/registrar`) is a table with a *log*.

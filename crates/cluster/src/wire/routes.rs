@@ -3,9 +3,9 @@
 //! A session has a table for each lane and direction. A hash of the route chooses its place.
 //!
 //! 1. The sender writes 1, how many routes were said before, the place and the route, and keeps the
-//! route in its place. The former route is said again when it comes back. 2. Later the sender
-//! writes the place + 2. 3. Outside of frames the sender writes 0 and the route, which neither side
-//! keeps.
+//!    route in its place. The former route is said again when it comes back.
+//! 2. Later the sender writes the place + 2.
+//! 3. Outside of frames the sender writes 0 and the route, which neither side keeps.
 //!
 //! A lane is FIFO and loses nothing, so the receiver's table follows the sender's. A receiver that
 //! has missed a route nevertheless refuses the next by its number. Both tables are dropped with the

@@ -84,7 +84,7 @@ fn each_row_has_a_check_and_each_check_a_row() {
     assert_eq!(rows, checks, "rows of docs/CLUSTER.md, and checks");
 }
 
-/// Compares what was seen with the row.
+/// Compares the observations with the row.
 fn row(event: &str, seen: Seen) {
     let table = table();
     let row = table.iter().find(|row| row[0] == event);

@@ -50,7 +50,7 @@ enum Order {
     Fail,
 }
 
-/// Traps exits, and shows what it sees.
+/// Traps exits, and shows the notices.
 struct Trapper(Sender<ExitNotice>);
 
 impl Actor for Trapper {

@@ -20,7 +20,7 @@ fn id(name: &str) -> NodeId {
     NodeId::new(name).unwrap()
 }
 
-/// Waits for a condition that comes for certain, and that nothing tells.
+/// Waits for a condition that comes for certain, but without a notice.
 fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
     let (_tell, told) = channel::<()>();
     let pause = Duration::from_millis(2);

@@ -128,7 +128,7 @@ fn registered_values_of_the_asker_are_those_of_what_starts_elsewhere() {
     let none = at_alpha.call_on::<(), u64>(beta, "start", ());
     assert_eq!(none.wait_timeout(PATIENCE).unwrap(), 7);
     assert_eq!(next(&told), (None, false, false));
-    // What alpha's link starts for beta has none of the link's own.
+    // A process started by alpha's link for beta has none of the link's own values.
     let back = at_beta.spawn_on(name("alpha"), "child.v1", ()).call();
     back.wait_timeout(PATIENCE).unwrap();
     assert_eq!(next(&told), (None, false, false));

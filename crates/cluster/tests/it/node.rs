@@ -1,4 +1,4 @@
-//! What a node has beside the cases of all engines: starts, names, other nodes, strangers.
+//! Tests of a node, besides the cases of all engines: starts, names, other nodes, strangers.
 
 use ganger_cluster::{Builder, Cluster, Foreign, NodeChange, Running, Twin};
 use ganger_proc_api::{
@@ -51,7 +51,7 @@ impl From<NodeChange> for Seen {
     }
 }
 
-/// Shows a test what it gets.
+/// Shows its messages to a test.
 struct Witness(Sender<Seen>);
 
 impl Actor for Witness {

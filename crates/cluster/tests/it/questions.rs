@@ -13,7 +13,7 @@ use std::time::Duration;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Mailboxes have room for so many messages.
+/// The room of a mailbox, in messages.
 const ROOM: usize = 20;
 
 /// A value whose codec panics.
@@ -102,7 +102,7 @@ impl Actor for Answers {
     }
 }
 
-/// A process, what it tells, and its gate, which a drop opens.
+/// A process, its words to the test, and its gate, which a drop opens.
 struct Far {
     handle: ProcessHandle<Ask>,
     told: Receiver<String>,

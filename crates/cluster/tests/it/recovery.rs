@@ -1,4 +1,4 @@
-//! What a node does after something has gone wrong.
+//! The recovery of a node from faults.
 
 use bytes::Bytes;
 use ganger_cluster::conformance::{PATIENCE, scheduler};

@@ -135,7 +135,7 @@ fn a_strong_name_is_looked_up_by_its_text_and_given_to_no_other_process() {
     assert_eq!(scheduler.whereis("billing"), Some(owner.pid()));
 }
 
-/// Says what it sees, in order.
+/// Tells the test of its events, in order.
 struct Sees(Sender<&'static str>);
 
 enum Saw {
@@ -245,7 +245,7 @@ fn a_store_that_is_down_gives_nothing_and_says_so() {
     store.faults(StoreFaults::default());
     let token = names.register("billing", owner.address().recipient());
     token.wait_timeout(PATIENCE).unwrap();
-    // What is held is held on while the store is down, until half of the lease.
+    // Names are held on while the store is down, until half of the lease.
     store.faults(down);
     sleep(&clock, Duration::from_millis(4_990));
     assert!(names.token("billing").is_some());

@@ -155,7 +155,7 @@ impl Pair {
         }
     }
 
-    /// Carries what leaves now. Returns how many frames have left.
+    /// Carries the frames that leave now, and returns their number.
     fn carry(&mut self, passes: &mut impl FnMut(From, &Bytes) -> bool) -> usize {
         let now = self.now();
         let mut frames = Vec::new();

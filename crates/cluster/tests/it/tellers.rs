@@ -65,7 +65,7 @@ impl From<NameLost> for Saw {
     }
 }
 
-/// Says what it sees, in order.
+/// Tells the test of its events, in order.
 struct Sees(Sender<Saw>);
 
 impl Actor for Sees {

@@ -135,7 +135,7 @@ fn the_trace_of_a_sender_goes_on_at_the_other_node() {
     assert_eq!(next(&at_far), 6);
     // The answer comes of the call's span.
     assert_eq!(next(&at_near), 6);
-    // Nothing of a span that is over, nor of one whose context is too long.
+    // Nothing of an ended span, nor of a span whose context is too long.
     for number in [0, LONG] {
         let called = inside(number, || call().begin());
         assert_eq!(called.wait_timeout(PATIENCE).unwrap(), 0);

@@ -48,7 +48,7 @@ fn hellos_to_a_node_that_is_not_there_come_less_often() {
         false
     });
     assert!((60..70).contains(&hellos), "{hellos}");
-    // A hint brings one at once.
+    // A hint brings a Hello at once.
     let now = pair.now();
     pair.a.appeared(now);
     assert!(pair.a.poll_frame(now).is_some());

@@ -213,7 +213,7 @@ proptest! {
         let mut way: [VecDeque<Bytes>; 2] = Default::default();
         let mut said = [0_u64; 2];
         let now = pair.now();
-        // Last, all that is left to do.
+        // At last, all acts left.
         let all = (0..1_000).flat_map(|_| {
             [(1, 0, true), (2, 0, true), (1, 0, false), (2, 0, false)]
         });

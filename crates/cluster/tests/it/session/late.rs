@@ -1,4 +1,4 @@
-//! Frames that come late, and sides that leave.
+//! Late frames, and the end of a side.
 
 use crate::support::{From, Pair, at, ends};
 use bytes::Bytes;
@@ -38,7 +38,7 @@ fn a_late_hello_opens_no_session_after_a_farewell() {
     pair.run(3_000);
     assert_eq!(pair.a.stats().state, State::Down);
     assert_eq!(pair.b.stats().state, State::Down);
-    // A side that wants a session gets one.
+    // A side gets a session when it asks.
     let now = pair.now();
     pair.b.open(now);
     pair.run(3_000);
@@ -70,7 +70,7 @@ fn a_side_that_leaves_before_it_is_up_tells_the_peer() {
     let mut pair = Pair::new(&Settings::default());
     pair.a.open(at(0));
     pair.b.open(at(0));
-    // One side hears both Hellos of the other, whose session comes up first.
+    // A side hears both Hellos of its peer, whose session comes up first.
     let mut of_b = 0;
     pair.run_with(1, |from, frame| {
         let is_hello = matches!(Frame::parse(frame), Ok(Frame::Hello(_)));

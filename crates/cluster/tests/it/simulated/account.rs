@@ -1,4 +1,4 @@
-//! What was sent, received, asked for and told, in all lives of all machines.
+//! The account of sends, receipts, monitors and notices, in all lives of all machines.
 
 use ganger_cluster::{End, NodeChange};
 use ganger_proc_api::{ExitCause, Pid, Tag};

@@ -67,7 +67,7 @@ impl Ground for InWorld<'_, '_> {
     }
 }
 
-/// What carries between the machines.
+/// The carrier between the machines.
 pub(crate) trait Wires: Clone + 'static {
     type Engine: Engine + 'static;
 

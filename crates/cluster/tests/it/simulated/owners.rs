@@ -41,7 +41,7 @@ pub(crate) struct Ledger {
     pub(crate) granted: usize,
     pub(crate) refused: usize,
     pub(crate) used: usize,
-    /// Locks that were given, and that were lost.
+    /// The numbers of given and of lost locks.
     pub(crate) locks: [usize; 2],
     wrong: Vec<String>,
 }
@@ -284,7 +284,7 @@ impl<'w, 'a> Play<'w, 'a> {
         self.wanted.push(asked);
     }
 
-    /// Takes the answers that have come.
+    /// Takes the answers so far.
     fn take_answers(&mut self) {
         let is_ready = |asked: &mut Asked<StrongLock>| asked.answer.is_ready();
         for asked in self.wanted.extract_if(.., is_ready).collect::<Vec<_>>() {

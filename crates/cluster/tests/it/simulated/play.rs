@@ -13,13 +13,13 @@ use std::time::Duration;
 
 pub(crate) const NAMES: [&str; 3] = ["alpha", "beta", "gamma"];
 
-/// The kinds of acts of the test: those that end no session, and all.
+/// The numbers of kinds of acts: of the kinds that end no session, and of all.
 pub(crate) const QUIET: usize = 6;
 pub(crate) const ALL: usize = 9;
 
 type Shared = Arc<Mutex<Account>>;
 
-/// Counts what it is sent.
+/// Counts its messages.
 struct Sink(Shared, Life);
 
 impl Process for Sink {
@@ -36,7 +36,7 @@ impl Process for Sink {
     }
 }
 
-/// Monitors the processes that it is sent, and counts what it is told.
+/// Monitors the processes named in its messages, and counts the notices.
 struct Watcher(Shared, Life);
 
 impl Process for Watcher {
@@ -69,7 +69,7 @@ fn absolute((name, _): Life, pid: Pid) -> Pid {
     pid.with_node(NodeName::new(name).ok())
 }
 
-/// The machines, and what they do.
+/// The machines, and their state.
 pub(crate) struct Play<'w, 'a> {
     world: &'w World<'a>,
     pub(crate) account: Shared,
