@@ -42,8 +42,8 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// Returns the most messages that may wait for a process: a request of each connection for a
-    /// shard, or the messages of channels for a client that is slow to read.
+    /// Returns the most messages that may wait for a process. Such are a request of each connection
+    /// for a shard, or the messages of channels for a client that is slow to read.
     pub(crate) fn mailbox_limit(&self) -> usize {
         self.clients.saturating_add(1_024)
     }

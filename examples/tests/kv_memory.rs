@@ -96,9 +96,9 @@ const CONNECTION: usize = 8 * 1024;
 /// The memory of an argument on its way to a shard and back, without its bytes.
 const ARGUMENT: usize = 256;
 
-/// Returns the memory of a client that does not read: its connection; the input of a read, in a
-/// buffer that doubles, and its arguments; and the encoded output, in a buffer that doubles, at
-/// most many bytes and a part of an answer.
+/// Returns the memory of a client that does not read. Counts its connection; the input of a read,
+/// in a buffer that doubles, and its arguments; and the encoded output, in a buffer that doubles,
+/// at most `MANY_BYTES` and a part of an answer.
 fn of_a_client(arguments: usize, part: usize) -> usize {
     CONNECTION + 2 * READ + arguments * ARGUMENT + 2 * (MANY_BYTES + part)
 }

@@ -108,7 +108,7 @@ const fn each(byte: u8) -> u128 {
     u128::from_be_bytes([byte; PACKED_BYTES])
 }
 
-/// Reads the ASCII word at the start of `bytes`, packed and lower-cased, and its length; `None`
+/// Reads the ASCII word at the start of `bytes`, packed and lower-cased, and its length. `None`
 /// unless the word ends, with ASCII, within the first sixteen bytes. The first byte is a letter.
 #[inline]
 fn short_ascii_word(bytes: &[u8]) -> Option<(u128, usize)> {

@@ -93,8 +93,8 @@ impl Direct {
         }
     }
 
-    /// Creates an engine for programs on the same machine, without keys, files or ports to choose:
-    /// the engine listens at 127.0.0.1:7447 if that is free, and else at any free port, and finds
+    /// Creates an engine for programs on the same machine, without keys, files or ports to choose.
+    /// The engine listens at 127.0.0.1:7447 if that is free, and else at any free port, and finds
     /// the other nodes there.
     ///
     /// When the node at that port has gone, the others stay connected. The next node that starts
@@ -155,7 +155,7 @@ impl Direct {
         self.with(|it| it.secret = Secret::File(path))
     }
 
-    /// Lets the engine listen and dial outside of loopback without TLS: frames are encrypted by the
+    /// Lets the engine listen and dial outside of loopback without TLS. Frames are encrypted by the
     /// cookie alone, and a listener that learns the cookie later can read all recordings. For
     /// networks that are protected otherwise.
     #[must_use]

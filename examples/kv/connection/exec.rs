@@ -115,8 +115,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     }
 }
 
-/// Makes the answer of a part of a `SCAN`, with the cursor for the next part: of the next shard
-/// when this shard has no more keys, and 0 after the last shard.
+/// Makes the answer of a part of a `SCAN`, with the cursor for the next part. The cursor is of the
+/// next shard when this shard has no more keys, and 0 after the last shard.
 pub(super) fn scanned(answer: Answer, shard: usize, shards: usize) -> Answer {
     let Answer::List(mut parts) = answer else {
         return answer;

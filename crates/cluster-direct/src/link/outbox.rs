@@ -225,8 +225,8 @@ impl Peer {
         }
     }
 
-    /// Writes the frames of a connection whenever the turn is handed over, until the connection is
-    /// not the present any more, or all is written and the node leaves.
+    /// Writes the frames of a connection whenever the turn is handed over. Ends when the connection
+    /// is not the present any more, or all is written and the node leaves.
     pub(crate) async fn write(&self, link: &Arc<Link>, sink: &dyn EngineSink) {
         while self.turn(link).await {
             loop {

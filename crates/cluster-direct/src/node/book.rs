@@ -237,7 +237,7 @@ impl Book {
         }
     }
 
-    /// Notes that a peer is gone, after its connection has lived for this time: the peer is dialled
+    /// Notes that a peer is gone, after its connection has lived for this time. The peer is dialled
     /// again, at once with a little chance in the time. A connection that has lived for a moment
     /// was a failure, so that the next dials come less and less often.
     pub(crate) fn lost(&mut self, name: &NodeId, lived: Duration, now: Instant) {

@@ -89,9 +89,9 @@ pub(crate) fn close(links: &[Arc<Link>]) {
     links.iter().for_each(|link| link.pipe.close());
 }
 
-/// Sends a sign of life to each peer, and a list of nodes to the next in turn: so two nodes that
-/// could not reach each other for a while meet by any third. Closes connections that are silent,
-/// or whose peer's certificate has expired.
+/// Sends a sign of life to each peer, and a list of nodes to the next in turn. So two nodes that
+/// could not reach each other for a while meet by any third. Closes connections that are silent, or
+/// whose peer's certificate has expired.
 fn look(node: &Node, turn: usize) {
     let connected = node.connected();
     for (peer, link) in &connected {

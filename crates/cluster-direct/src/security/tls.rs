@@ -179,7 +179,7 @@ fn is_for(certificate: &CertificateDer<'_>, name: &str) -> bool {
     is_canonical(&name, text) && verify_server_name(&parsed, &name).is_ok()
 }
 
-/// Returns whether no other text means the same to a certificate: the case of letters and a dot at
+/// Returns whether no other text means the same to a certificate. The case of letters and a dot at
 /// the end do not count there, and both make another name of a node.
 fn is_canonical(name: &ServerName<'_>, text: &str) -> bool {
     match name {

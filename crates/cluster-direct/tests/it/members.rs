@@ -156,7 +156,7 @@ fn nodes_of_a_machine_find_each_other() {
     }
 }
 
-/// Waits for further lists of nodes, not at the begin of a connection alone: two nodes that could
+/// Waits for further lists of nodes, not at the begin of a connection alone. Two nodes that could
 /// not reach each other for a while meet by any third.
 // pins: H4
 #[test]

@@ -5,8 +5,8 @@ use super::{Ground as _, Harness, Parcel};
 use ganger_proc_api::{Envelope, Payload};
 use std::time::Duration;
 
-/// Sends 6 MiB in each direction over a carrier of 4 MiB a second, with sessions of a second:
-/// heartbeats are heard meanwhile, and the session lasts.
+/// Sends 6 MiB in each direction over a carrier of 4 MiB a second, with sessions of a second.
+/// Heartbeats are heard meanwhile, and the session lasts.
 pub fn a_session_outlives_large_messages<H: Harness>(ground: H::Ground) {
     let part = bytes(ground.count(2 << 20, 2 << 20));
     let Some(harness) = H::start_frail(ground, Duration::from_secs(1)) else {

@@ -104,10 +104,10 @@ impl OwnerHistory {
         });
     }
 
-    /// Looks for an order of all, one after the other, in which at most one owner is there at a
-    /// time, each token is greater than all before, and each answer is right. Claims without a
-    /// known answer need no note: an entry of an unknown owner is allowed where no known owner is.
-    /// Returns the number of owners.
+    /// Looks for an order of all calls. In the order at most one owner exists at a time, each token
+    /// is greater than all before, and each answer is right. Claims without a known answer need no
+    /// note: an entry of an unknown owner is allowed where no known owner is. Returns the number of
+    /// owners.
     ///
     /// # Errors
     /// The history has no such order: the text has the first calls without an order.

@@ -5,8 +5,8 @@ use super::{Ground, Harness, Side};
 use ganger_link::{Lane, LinkContext as _, Registry as _};
 use ganger_proc_api::{Envelope, ExitCause, Pid};
 
-/// Makes each call with a PID with its node, and without where the process is at home: each takes
-/// either, and undoes what a call with the other did.
+/// Makes each call with both forms of a PID: with its node, and without where the process is at
+/// home. Each call takes either form, and undoes a call with the other.
 pub fn each_call_takes_pids_with_and_without_the_node<H: Harness>(ground: H::Ground) {
     let harness = H::start(ground);
     let (near, far) = (harness.near(), harness.far());

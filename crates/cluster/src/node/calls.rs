@@ -228,8 +228,8 @@ impl Answering {
         }
     }
 
-    /// Answers those of a message's replies that have not come out of it: its type is not known
-    /// here, or can't be read, or too many questions are open. Returns the numbers of the others.
+    /// Answers a message's replies that have not come out of it. The type is not known here, or
+    /// can't be read, or too many questions are open. Returns the numbers of the other replies.
     pub(crate) fn settle(&self, said: Vec<u64>) -> Vec<u64> {
         let come = self.numbers();
         if said.is_empty() {

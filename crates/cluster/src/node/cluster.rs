@@ -240,8 +240,8 @@ impl Cluster {
         Some(peer.look(|state| state.session().stats()))
     }
 
-    /// Returns the number of inherited values of other nodes that were dropped, because their names
-    /// are not registered here, or their bytes are not of their types.
+    /// Returns the number of dropped inherited values of other nodes. Their names are not
+    /// registered here, or their bytes are not of their types.
     #[must_use]
     pub fn dropped_values(&self) -> u64 {
         self.core.base.dropped_values()
@@ -272,10 +272,11 @@ impl Cluster {
         let _kept = scheduler.extension(|_| Joined(self.clone()));
     }
 
-    /// Returns the number of monitors, watches, links, questions, starts and messages of both sides
-    /// that wait for each other between this node and another: 0 when nothing is open, or the node
-    /// is not known. Takes the time to count a few tables. Messages and requests that are accepted
-    /// and not acknowledged count as bytes in [`stats`](Self::stats).
+    /// Returns the number of open entries between this node and another. Entries are monitors,
+    /// watches, links, questions, starts and messages of both sides that wait for the other side. 0
+    /// when nothing is open, or the node is not known. Takes the time to count a few tables.
+    /// Messages and requests that are accepted and not acknowledged count as bytes in
+    /// [`stats`](Self::stats).
     #[must_use]
     pub fn open_entries(&self, node: NodeName) -> usize {
         let peer = self.core.find(node);

@@ -49,8 +49,8 @@ impl Cluster {
         (base.directory.name_count(), strong)
     }
 
-    /// Returns the lease of the node, while the node has one: from the first strong name or lock
-    /// on, until no process of the node has or wants another. O(claims of the node), at most
+    /// Returns the lease of the node, if any. The node has a lease from the first strong name or
+    /// lock on, until no process of the node has or wants another. O(claims of the node), at most
     /// 65,536; holds the lock of the node's names meanwhile.
     #[must_use]
     pub fn lease(&self) -> Option<LeaseLook> {

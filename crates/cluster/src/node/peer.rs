@@ -518,8 +518,8 @@ impl State {
         }
     }
 
-    /// Returns whether a new message in the session's queue neither leaves nor changes the
-    /// deadline, for which the link has a timer; and no sender waits for its turn.
+    /// Returns whether a new message in the session's queue only waits. The message neither leaves
+    /// nor changes the deadline, for which the link has a timer; and no sender waits for its turn.
     fn only_waits(&self) -> bool {
         self.armed.is_some()
             && self.waiting.is_empty()

@@ -97,8 +97,8 @@ impl Watches {
         taken.collect()
     }
 
-    /// Takes the entries whose watcher has ended, when there are, with the refused ones, twice as
-    /// many entries as the last sweep has left: constant time for each entry, in the long run.
+    /// Takes the entries whose watcher has ended. Does so when the entries, with the refused ones,
+    /// are twice as many as the last sweep has left: constant time for each entry, in the long run.
     pub(crate) fn sweep(&mut self) -> Vec<(u64, Box<dyn ExitAction>)> {
         if self.by_number.len() + self.refused < 2 * self.kept.max(LEAST) {
             return Vec::new();

@@ -16,8 +16,8 @@ pub trait Proof: Send + Sync {
     /// Returns whether the proof of a peer fits the bytes of its Hello.
     fn check(&self, said: &[u8], proof: &[u8]) -> bool;
 
-    /// Returns a number that all nodes of the cluster have, and strangers can't know: it chooses
-    /// members of groups by keys. 0 by default, which strangers know.
+    /// Returns a number that all nodes of the cluster have, and strangers can't know. The number
+    /// chooses members of groups by keys. 0 by default, which strangers know.
     fn key(&self) -> u64 {
         0
     }

@@ -80,9 +80,9 @@ impl StrongLock {
         (made, lock)
     }
 
-    /// Returns the fencing token of this ownership, if the lock is held at this moment, by a clock
-    /// that counts the time that the machine sleeps. Ask before each use of the guarded resource,
-    /// and send the token along: a resource that has seen a greater token refuses a smaller. Never
+    /// Returns the fencing token of this ownership, if the lock is held at this moment. The clock
+    /// counts the time that the machine sleeps. Ask before each use of the guarded resource, and
+    /// send the token along: a resource that has seen a greater token refuses a smaller. Never
     /// blocks.
     ///
     /// # Errors

@@ -145,8 +145,8 @@ impl StrongNames {
         id.inspect(|id| self.shared.release(*id)).is_some()
     }
 
-    /// Returns the number of the ownership, if a process of this node has the name at this moment,
-    /// by a clock that counts the time that the machine sleeps. O(names of the node). Never blocks.
+    /// Returns the number of the ownership, if a process of this node has the name at this moment.
+    /// The clock counts the time that the machine sleeps. O(names of the node). Never blocks.
     #[must_use]
     pub fn token(&self, name: &str) -> Option<FencingToken> {
         self.own_claim(name).map(|(_, token)| token)
@@ -252,9 +252,9 @@ impl StrongNames {
         })
     }
 
-    /// Has a process look at the clock before each step: a [`NameLost`] is shown to it before any
-    /// message that it gets after the loss, also when the machine has slept in between. Each step
-    /// costs a look at the clock and at the names of the node, under a lock held for O(1).
+    /// Has a process look at the clock before each step. The process sees a [`NameLost`] before any
+    /// message after the loss, also when the machine has slept in between. Each step costs a look
+    /// at the clock and at the names of the node, under a lock held for O(1).
     ///
     /// An actor becomes a process by [`ActorProcess::new`](ganger_proc_api::ActorProcess::new).
     pub fn guard<P: Process>(&self, process: P) -> Guarded<P> {
