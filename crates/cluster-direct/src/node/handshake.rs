@@ -160,7 +160,7 @@ impl<'a> Handshake<'a> {
         }
     }
 
-    /// Hands the connection on with its peer, who is known now.
+    /// Hands the connection on, with its known peer.
     pub(super) fn into_met(self, shown: Shown) -> Met {
         let Shown {
             greeting,

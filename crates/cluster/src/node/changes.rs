@@ -55,7 +55,7 @@ pub(crate) struct Watchers(Mutex<State>);
 struct State {
     up: BTreeMap<NodeId, Incarnation>,
     news: VecDeque<News>,
-    /// Without the watchers whom a thread tells at the moment.
+    /// Without the watchers that a thread tells at the moment.
     watchers: Vec<Recipient<NodeChange>>,
     is_telling: bool,
 }

@@ -104,7 +104,7 @@ impl<R: Ord + Copy, K: Hash + Eq + Clone, V: Clone + PartialEq> Feed<R, K, V> {
         self.readers.insert(reader, 0);
     }
 
-    /// Ends a reader, who is told of nothing more.
+    /// Ends a reader: no change is told to the reader any more.
     pub(crate) fn end(&mut self, reader: R) {
         let Some(cursor) = self.readers.remove(&reader) else {
             return;

@@ -73,8 +73,7 @@ pub struct Session {
 }
 
 impl Session {
-    /// Creates a machine without a session at first: [`open`](Self::open) asks for one, or the peer
-    /// does.
+    /// Creates a session that is down until [`open`](Self::open), or until the peer asks.
     #[must_use]
     pub fn new(identity: Identity, halves: Arc<Halves>, peer: NodeId, settings: Settings) -> Self {
         Self {
@@ -403,7 +402,7 @@ impl Session {
         }
     }
 
-    /// Takes the engine's word that the peer may be reached by now.
+    /// Notes a hint of the engine: the peer may be reached by now.
     pub fn appeared(&mut self, now: Instant) {
         match &mut self.inner {
             Inner::Down => self.open(now),
@@ -412,7 +411,7 @@ impl Session {
         }
     }
 
-    /// Takes the engine's word that the peer may be gone. The session asks the peer, and ends
+    /// Notes a hint of the engine: the peer may be gone. The session asks the peer, and ends
     /// without an answer within [`Settings::vanished`].
     pub fn vanished(&mut self, now: Instant) {
         if let Inner::Up(up) = &mut self.inner {
@@ -430,9 +429,9 @@ impl Session {
         }
     }
 
-    /// Puts the frame from the last [`poll_frame`](Self::poll_frame) back, which the engine has not
-    /// taken. Its lane waits for [`writable`](Self::writable), or for a heartbeat's time. A frame
-    /// without messages counts as lost.
+    /// Puts the last polled frame back, which the engine has not taken. Its lane waits for
+    /// [`writable`](Self::writable), or for a heartbeat's time. A frame without messages counts as
+    /// lost.
     pub fn put_back(&mut self, transmit: &Transmit, now: Instant) {
         if let (Inner::Up(up), Some((session, lane))) = (&mut self.inner, transmit.messages_of)
             && up.half == session
@@ -441,7 +440,7 @@ impl Session {
         }
     }
 
-    /// Takes the engine's word that it takes frames again.
+    /// Notes that the engine takes frames again.
     pub fn writable(&mut self) {
         if let Inner::Up(up) = &mut self.inner {
             for lane in &mut up.out {

@@ -45,7 +45,7 @@ impl Probes {
         }
     }
 
-    /// Takes the engine's word of the end of the peer.
+    /// Notes a hint of the engine: the peer is gone.
     pub(super) fn vanished(&mut self, settings: &Settings, now: Instant) {
         if self.vanished.is_none() {
             self.vanished = Some(self.doubt(settings.vanished, now));

@@ -12,7 +12,7 @@ pub(crate) const MAX_STRONG_NAME: usize = MAX_KEY - 64;
 
 /// The number of an ownership. Each later owner of the same name or lock has a greater number, also
 /// after restarts. A resource that remembers the greatest number, and refuses smaller numbers, is
-/// safe from a former owner who has not learnt of the loss.
+/// safe from a former owner that has not learnt of the loss.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct FencingToken(pub u64);
 
