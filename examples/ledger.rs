@@ -19,7 +19,7 @@ fn main() -> Result<(), BoxError> {
     Ok(())
 }
 
-/// Returns how many transfers were made. The rest found too little money.
+/// Makes the transfers, and returns the number made. The rest found too little money.
 pub(crate) async fn run(cx: &Cx, file: PathBuf) -> Result<u64, BoxError> {
     let pool = open(&file).await?;
     let shared = pool.clone();
@@ -60,8 +60,8 @@ pub(crate) async fn open(file: &Path) -> Result<SqlitePool, BoxError> {
     Ok(pool)
 }
 
-/// Returns whether the account had enough. A task that fails or is terminated in the middle drops
-/// the transaction, which undoes it.
+/// Transfers an amount, and returns whether the account had enough. A task that fails or is
+/// terminated in the middle drops the transaction, which undoes it.
 async fn transfer(
     pool: &SqlitePool,
     from: &'static str,

@@ -45,7 +45,7 @@ impl Gate {
         })
     }
 
-    /// Waits for a slot, and takes it. Only one thread calls it.
+    /// Waits for a slot, and takes it. A single thread calls this method.
     pub(crate) fn enter(self: &Arc<Self>) -> Result<Slot, Interrupted> {
         let mut state = self.lock();
         if state.free == 0 {

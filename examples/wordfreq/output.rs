@@ -31,7 +31,7 @@ pub(crate) fn write_text(out: &mut impl Write, run: &Outcome, top: usize) -> io:
     Ok(())
 }
 
-/// Writes the same as a JSON object, on a single line.
+/// Writes the words and the counts as a JSON object, on a single line.
 pub(crate) fn write_json(out: &mut impl Write, run: &Outcome, top: usize) -> io::Result<()> {
     let summary = &run.summary;
     writeln!(

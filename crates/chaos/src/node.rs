@@ -126,9 +126,9 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Is a node until the program that has started this ends it, and then exits. Returns at once in a
-/// program that [`run`](crate::run()) has not started. `listens` says where the engine is reached,
-/// `store` where the strong names and the locks are.
+/// Runs a node until the program that has started this program ends it, and then exits. Returns at
+/// once in a program that [`run`](crate::run()) has not started. `listens` says where the engine is
+/// reached, `store` where the strong names and the locks are.
 ///
 /// # Panics
 /// If the node can't start.

@@ -85,7 +85,7 @@ mod tests {
     use std::pin::pin;
     use std::task::Context;
 
-    /// Dials come and go while the signal of the stop is never set.
+    /// Drops waits again and again, as dials do while the signal of the stop is never set.
     #[test]
     fn a_wait_that_is_dropped_leaves_nothing() {
         let signal = Signal::default();

@@ -149,8 +149,8 @@ impl Halves {
         Incarnation::from_bits(self.incarnation.load(Ordering::Relaxed))
     }
 
-    /// Has later halves be of an incarnation above `newest` of a peer: the clock of this
-    /// node was set back. False: `newest` is more than a year ahead, and is not believed.
+    /// Raises the incarnation of later halves above `newest` of a peer: the clock of this node was
+    /// set back. False: `newest` is more than a year ahead, and is not believed.
     pub fn rise_above(&self, newest: Incarnation) -> bool {
         let present = self.incarnation();
         let is_near = newest.to_bits().saturating_sub(present.to_bits()) <= MOST_RISE;

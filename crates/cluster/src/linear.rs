@@ -51,8 +51,9 @@ impl Done {
     }
 }
 
-/// Looks for an order. Time and memory are O(calls × those that are open at once) where the results
-/// leave little choice, as the tokens of owners do, and grow exponentially with the choices.
+/// Returns whether the calls have an order. Time and memory are O(calls × those that are open at
+/// once) where the results leave little choice, as the tokens of owners do, and grow exponentially
+/// with the choices.
 pub(crate) fn is_linearizable<S: Object>(begin: &S, history: &[Called<S::Op>]) -> bool {
     let mut calls: Vec<_> = history.iter().collect();
     calls.sort_by_key(|it| it.called);
@@ -156,7 +157,7 @@ mod tests {
         assert!(!is_linearizable(&Register(0), &twice));
     }
 
-    /// Tries each order of each set of calls.
+    /// Returns whether the calls have an order, by a trial of each order of each set of calls.
     fn by_all_orders(state: &Register, open: &[Called<Op>]) -> bool {
         let is_over = open.iter().all(|it| it.returned.is_none());
         is_over

@@ -85,7 +85,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         Answer::List(self.settle(&mut answers))
     }
 
-    /// Holds these shards, if the watched keys are as they were.
+    /// Holds these shards, if the watched keys are as they were. False: a key has changed, or a
+    /// shard has failed.
     async fn hold(&self, shards: BTreeMap<usize, Vec<Watched>>) -> bool {
         let mut held = Vec::new();
         for (shard, watched) in shards {

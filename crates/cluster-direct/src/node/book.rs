@@ -147,7 +147,8 @@ impl Book {
         }
     }
 
-    /// Forgets the address with the most failures, hearsay first. Seeds stay.
+    /// Forgets the address with the most failures, hearsay first. Seeds stay. False: all addresses
+    /// stay.
     fn make_room(&mut self, origin: Origin) -> bool {
         if origin == Origin::Hearsay {
             return false;

@@ -12,7 +12,7 @@ use std::time::Duration;
 #[path = "../../../../xtask/src/cluster_keys/issue.rs"]
 mod issue;
 
-/// Is one of the nodes, where a test below has started this program.
+/// Runs a node, where a test of this file has started this program.
 #[test]
 #[ignore = "the other tests start it"]
 fn node() {

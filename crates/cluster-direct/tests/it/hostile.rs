@@ -172,7 +172,7 @@ impl Stranger {
 /// The kind of frames of a session.
 const SESSION: u8 = 0;
 
-/// Refuses in a packet with the code of this reason.
+/// Returns whether a packet is a refusal with the code of this reason.
 fn is_refusal(packet: &[u8], code: u8) -> bool {
     packet[5] == 2 && packet[8] == code
 }

@@ -50,8 +50,8 @@ fn have(ground: impl Ground, group: &Group, members: &[Pid]) {
     });
 }
 
-/// Joins count, a monitor has a snapshot and each later change once, and a member that ends has
-/// left before its end is told.
+/// Joins processes on both sides, some several times. Joins count, a monitor has a snapshot and
+/// each later change once, and a member that ends has left before its end is told.
 pub fn groups_have_the_members_of_all_nodes<H: Harness>(ground: H::Ground) {
     let harness = H::start(ground);
     let scopes = groups(&harness, "scope");

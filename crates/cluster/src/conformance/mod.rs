@@ -185,7 +185,7 @@ pub fn scheduler(node: &str) -> Builder {
     settings(Scheduler::builder().workers(2).node(node))
 }
 
-/// Sets the settings of each scheduler of a harness.
+/// Applies the settings of each scheduler of a harness.
 pub fn settings(builder: Builder) -> Builder {
     builder
         .mailbox_limit(100)

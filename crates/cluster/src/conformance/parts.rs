@@ -73,7 +73,7 @@ pub(super) struct Strings<G> {
 pub(super) struct Begun<G>(Receiver<()>, G);
 
 impl<G: Ground> Begun<G> {
-    /// Waits until the puppet has done it.
+    /// Waits until the puppet has acted.
     pub(super) fn wait(self) {
         let told = self.1.next(&self.0, PATIENCE);
         told.expect("the process has its turn");

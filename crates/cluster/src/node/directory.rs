@@ -86,7 +86,7 @@ impl Directory {
         }
     }
 
-    /// Returns the node's connections. Once.
+    /// Sets the node's connections, once.
     pub(crate) fn connect(&self, ways: Weak<dyn Ways>) {
         let _first = self.ways.set(ways);
     }

@@ -12,7 +12,7 @@ use ganger_proc_api::{MAX_SYMBOL_BYTES, Message, Pid, SendErrorKind, TypeName};
 use ganger_sched::Handle;
 use std::sync::Arc;
 
-/// Sends it to processes of the peer.
+/// Sends a message to processes of the peer.
 pub(crate) fn send(
     peer: &Arc<Peer>,
     scheduler: &Handle,

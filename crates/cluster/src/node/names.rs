@@ -116,7 +116,7 @@ impl Names {
         self.by_name.get(name)?.iter().find(|it| it.is_own())
     }
 
-    /// Returns the number of the entry.
+    /// Inserts an own entry, and returns its number.
     pub(super) fn insert_own(
         &mut self,
         name: &Arc<str>,

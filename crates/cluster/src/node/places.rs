@@ -92,7 +92,7 @@ impl Places {
         parsed.ok_or(ReadError::Symbol)
     }
 
-    /// Counts new names of the peer.
+    /// Counts new names of the peer. False: they are too many.
     fn has_room_for(self, more: usize) -> bool {
         let mut counts = lock(&NEW_NAMES);
         let count = counts.entry(self.peer).or_default();

@@ -39,7 +39,7 @@ impl Watches {
         has_room
     }
 
-    /// Returns the number of the new entry.
+    /// Inserts an entry, and returns its number.
     pub(crate) fn insert(&mut self, process: Pid, action: Box<dyn ExitAction>) -> u64 {
         self.last += 1;
         if let Some(key) = action.key() {

@@ -162,7 +162,8 @@ impl Up {
         Ok(())
     }
 
-    /// Returns whether the messages are the next of their lane. An error: the session must end.
+    /// Takes messages. Returns whether they are the next of their lane. An error: the session must
+    /// end.
     pub(super) fn take(
         &mut self,
         (lane, seq): (Lane, u64),

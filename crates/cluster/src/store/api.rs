@@ -273,7 +273,7 @@ impl StoreReply {
         Self(Some(Box::new(done)))
     }
 
-    /// Answers.
+    /// Gives the answer to the operation.
     pub fn answer(mut self, answer: Result<StoreAnswer, StoreError>) {
         if let Some(done) = self.0.take() {
             done(answer);

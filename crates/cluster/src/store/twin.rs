@@ -130,7 +130,7 @@ impl TwinStore {
         self.change(|state| _ = state.own_faults.insert(node.into(), faults));
     }
 
-    /// Has the clock of the store run so fast from now on: 1000 is as the program's.
+    /// Sets the speed of the store's clock from now on, in thousandths of the program's.
     pub fn skew(&self, thousandths: u32) {
         self.change(|state| state.clock.1 = thousandths);
     }
@@ -206,8 +206,8 @@ impl State {
         faults
     }
 
-    /// Draws by chance. In a simulation, chance is the simulation's: without faults the choice is
-    /// the first.
+    /// Draws whether an event with this share happens. In a simulation, chance is the simulation's:
+    /// without faults the choice is the first.
     fn chance(&mut self, what: &'static str, share: u32) -> bool {
         share > 0
             && match choose(what, 1000) {
@@ -288,7 +288,7 @@ impl State {
         }
     }
 
-    /// Watches are lost, or begin anew, as the faults say.
+    /// Loses watches, or begins them anew, as the faults say.
     fn look_at_watches(&mut self) {
         let mut watches = std::mem::take(&mut self.watches);
         for watch in watches.values_mut() {

@@ -110,7 +110,7 @@ impl Flight {
         }
     }
 
-    /// Draws by chance. In a simulation, chance is the simulation's.
+    /// Draws whether an event with this share happens. In a simulation, chance is the simulation's.
     fn chance(&mut self, what: &'static str, share: u32) -> bool {
         if share == 0 {
             return false;
@@ -134,7 +134,7 @@ impl Flight {
         }
     }
 
-    /// Returns whether the frame was taken.
+    /// Sends a frame. Returns whether the frame was taken.
     pub(super) fn send(&mut self, way: Way, lane: Lane, frame: &Bytes) -> bool {
         let state = self.ways.entry(way.clone()).or_default();
         let faults = state.faults.unwrap_or(self.faults);
@@ -297,7 +297,7 @@ impl Flight {
         }
     }
 
-    /// Returns the number of the node's run, unless the node runs already.
+    /// Adds a node's sink. Returns the number of the node's run, unless the node runs already.
     pub(super) fn join(&mut self, name: &NodeId, sink: Arc<dyn EngineSink>) -> Option<u64> {
         let node = self.nodes.entry(name.clone()).or_default();
         if node.sink.is_some() {

@@ -177,12 +177,12 @@ impl Machine {
         self.ttl / 2
     }
 
-    /// Wants a name. No other claim of the node has the value.
+    /// Claims a name. No other claim of the node has the value.
     pub(crate) fn name(&mut self, id: ClaimId, name: &str, value: Vec<u8>, now: Instant) {
         self.claim(id, format!("{NAMES}{name}").into(), value, false, now);
     }
 
-    /// Wants a lock. No other claim of the cluster has the nonce.
+    /// Claims a lock. No other claim of the cluster has the nonce.
     pub(crate) fn lock(
         &mut self,
         id: ClaimId,
