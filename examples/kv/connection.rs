@@ -504,7 +504,7 @@ async fn read<S: AsyncRead + Unpin>(stream: &mut S, parser: &mut Parser) -> io::
     .await
 }
 
-/// Takes the next answer of a shard, which answers as often as there were jobs for it.
+/// Takes the next answer of a shard. A shard answers once for each job.
 fn next(answers: &mut [vec::IntoIter<Answer>], shard: usize) -> Answer {
     let lost = || Answer::Error("ERR the shard has lost an answer".into());
     answers[shard].next().unwrap_or_else(lost)

@@ -230,7 +230,8 @@ impl Book {
         }
     }
 
-    /// Removes the address, as this node itself seems to be there.
+    /// Forgets an address at which this node itself seems to be, and takes it for the own for a
+    /// while.
     pub(crate) fn is_own(&mut self, address: SocketAddr, now: Instant) {
         self.entries.remove(&address);
         if self.own.len() < MOST {

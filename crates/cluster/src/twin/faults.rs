@@ -57,7 +57,7 @@ pub struct Counts {
     pub sent: u64,
     /// Frames received by nodes.
     pub delivered: u64,
-    /// Lost frames: by chance, by a cut, or because no node was there.
+    /// Lost frames: by chance, by a cut, or without a node at the end of the way.
     pub lost: u64,
     /// Repeated frames.
     pub repeated: u64,
