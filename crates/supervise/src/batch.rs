@@ -57,8 +57,8 @@ pub struct Batch<T> {
 }
 
 impl<T> Batch<T> {
-    /// An empty batch of up to `most` values, from 1 up. No value waits longer than `wait`. The
-    /// completion of the timer has the tag, which the process uses for nothing else.
+    /// Creates an empty batch of up to `most` values, from 1 up. No value waits longer than `wait`.
+    /// The completion of the timer has the tag, which the process uses for nothing else.
     #[must_use]
     pub const fn new(most: usize, wait: Duration, tag: Tag) -> Self {
         Self {
@@ -88,7 +88,7 @@ impl<T> Batch<T> {
         is_due.then(|| mem::take(&mut self.values))
     }
 
-    /// The present values, perhaps none: for a process that finishes.
+    /// Takes the present values, perhaps none: for a process that finishes.
     #[must_use = "the values are in no batch any more"]
     pub fn take(&mut self, out: &mut StepOutput) -> Vec<T> {
         if mem::take(&mut self.is_armed) {
@@ -97,13 +97,13 @@ impl<T> Batch<T> {
         mem::take(&mut self.values)
     }
 
-    /// The number of waiting values.
+    /// Returns the number of waiting values.
     #[must_use]
     pub fn len(&self) -> usize {
         self.values.len()
     }
 
-    /// Whether no value waits.
+    /// Returns whether no value waits.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.values.is_empty()

@@ -85,8 +85,8 @@ pub struct Attempt {
 }
 
 impl Breaker {
-    /// A breaker that opens after `failures` failures in a row, from 1 up. It waits as the
-    /// [`BackOff`] says, without the stable time.
+    /// Creates a breaker that opens after `failures` failures in a row, from 1 up. The breaker
+    /// waits as the [`BackOff`] says, without the stable time.
     pub fn new(failures: u32, wait: impl Into<BackOff>) -> Self {
         let state = State {
             phase: Phase::Closed,
@@ -104,7 +104,7 @@ impl Breaker {
         }
     }
 
-    /// The right to try now. Never blocks. O(1).
+    /// Gives the right to try now. Never blocks. O(1).
     ///
     /// # Errors
     /// [`BreakerOpen`] while the breaker is open, and during a probe.
@@ -126,7 +126,7 @@ impl Breaker {
         })
     }
 
-    /// Whether the breaker is open, or a probe is under way.
+    /// Returns whether the breaker is open, or a probe is under way.
     #[must_use]
     pub fn is_open(&self) -> bool {
         lock(&self.inner.state).phase != Phase::Closed
@@ -134,7 +134,7 @@ impl Breaker {
 }
 
 impl Attempt {
-    /// The attempt has succeeded.
+    /// Notes that the attempt has succeeded.
     pub fn succeeded(self) {
         self.over(|state, _| {
             state.failures = 0;
@@ -146,7 +146,7 @@ impl Attempt {
         });
     }
 
-    /// The attempt has failed, at this time.
+    /// Notes that the attempt has failed, at this time.
     pub fn failed(self, now: Instant) {
         self.over(|state, breaker| {
             state.failures += 1;

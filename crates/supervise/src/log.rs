@@ -16,7 +16,7 @@ pub(crate) fn log(event: impl FnOnce()) {
     let _ = contain(event);
 }
 
-/// The message of a panic.
+/// Returns the message of a panic.
 pub(crate) fn message(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|it| (*it).to_owned());
     let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
@@ -26,7 +26,7 @@ pub(crate) fn message(panic: &(dyn Any + Send)) -> String {
 /// The most causes in an error's text.
 const CAUSES: usize = 16;
 
-/// The text of an error, followed by the texts of its sources.
+/// Returns the text of an error, followed by the texts of its sources.
 pub(crate) fn text_of(error: &(dyn Error + 'static)) -> String {
     let mut text = error.to_string();
     for cause in successors(error.source(), |it| (*it).source()).take(CAUSES) {

@@ -1,4 +1,4 @@
-//! The running supervisors of a scheduler, for those that look at it from outside.
+//! The running supervisors of a scheduler, for observers outside of the tree.
 //!
 //! A supervisor enters the table when it begins, and leaves it at its end, by its exit action. The
 //! table keeps no supervisor, and none of its children.
@@ -20,17 +20,18 @@ struct Running(Mutex<BTreeMap<Pid, Weak<View>>>);
 pub struct SupervisorInfo {
     /// Its process.
     pub pid: Pid,
-    /// Its name: the one it was made with.
+    /// The name given to it when it was made.
     pub label: Arc<str>,
     /// The name of its strategy, as `one for one`.
     pub strategy: &'static str,
-    /// Its children in the order of their start. Those of a supervisor below are its own.
+    /// Its children in the order of their start. The children of a supervisor below are in its own
+    /// entry.
     pub children: Vec<ChildInfo>,
 }
 
-/// The running supervisors of that scheduler, in the order of their PIDs, with their restarts and
-/// the last causes. O(their children), with a lock of each supervisor for a moment; none waits for
-/// the caller otherwise.
+/// Returns the running supervisors of the scheduler, in the order of their PIDs, with their
+/// restarts and the last causes. O(their children), with a lock of each supervisor for a moment;
+/// none waits for the caller otherwise.
 ///
 /// ```
 /// use ganger_proc_api::{BoxError, process_fn};
@@ -96,13 +97,13 @@ pub fn each_child(scheduler: &Handle, mut see: impl FnMut(Pid, &Arc<str>)) {
     }
 }
 
-/// The supervisor with that process begins.
+/// Notes that the supervisor with this process begins.
 pub(crate) fn enter(scheduler: &Handle, pid: Pid, view: &Arc<View>) {
     let running = scheduler.extension(|_| Running::default());
     lock(&running.0).insert(pid, Arc::downgrade(view));
 }
 
-/// It has ended.
+/// Notes that the supervisor with this process has ended.
 pub(crate) fn leave(scheduler: &Handle, pid: Pid, view: &Arc<View>) {
     let Some(running) = scheduler.find_extension::<Running>() else {
         return;

@@ -115,34 +115,34 @@ impl Supervisor {
         }
     }
 
-    /// The supervisor restarts a failed child alone.
+    /// Creates a supervisor that restarts a failed child alone.
     #[must_use]
     pub fn one_for_one() -> Self {
         Self::new(Strategy::OneForOne)
     }
 
-    /// When a child fails, the supervisor stops all children, in the reverse order of their start,
-    /// and starts them again.
+    /// Creates a supervisor that stops all children when a child fails, in the reverse order of
+    /// their start, and starts them again.
     #[must_use]
     pub fn one_for_all() -> Self {
         Self::new(Strategy::OneForAll)
     }
 
-    /// When a child fails, the supervisor stops the children that it started later, and starts the
-    /// failed child and these again.
+    /// Creates a supervisor that stops the children after a failed child, in the order of their
+    /// start, and starts the failed child and these again.
     #[must_use]
     pub fn rest_for_one() -> Self {
         Self::new(Strategy::RestForOne)
     }
 
-    /// A supervisor of many similar children, which come and go: see [`Strategy::Dynamic`]. Their
-    /// names need not differ.
+    /// Creates a supervisor of many similar children, which come and go: see [`Strategy::Dynamic`].
+    /// Their names need not differ.
     #[must_use]
     pub fn dynamic() -> Self {
         Self::new(Strategy::Dynamic)
     }
 
-    /// The supervisor's name in logs and in printed trees.
+    /// Sets the supervisor's name in logs and in printed trees.
     #[must_use]
     pub fn label(mut self, label: impl Into<Arc<str>>) -> Self {
         self.label = label.into();
@@ -150,23 +150,23 @@ impl Supervisor {
         self
     }
 
-    /// The most restarts within `within`: at the next failure the supervisor stops all children and
-    /// fails. By default 3 within 5 seconds. The restart of a group counts once, and so does each
-    /// failed start.
+    /// Sets the most restarts within `within`: at the next failure the supervisor stops all
+    /// children and fails. By default 3 within 5 seconds. The restart of a group counts once, and
+    /// so does each failed start.
     #[must_use]
     pub fn intensity(mut self, most: u32, within: Duration) -> Self {
         (self.most, self.within) = (most, within);
         self
     }
 
-    /// Whether the supervisor ends by itself after its significant children.
+    /// Sets whether the supervisor ends by itself after its significant children.
     #[must_use]
     pub fn auto_shutdown(mut self, auto: AutoShutdown) -> Self {
         self.auto = auto;
         self
     }
 
-    /// The most children. The default is no limit.
+    /// Sets the most children. The default is no limit.
     #[must_use]
     pub fn max_children(mut self, most: usize) -> Self {
         self.max_children = most;
@@ -253,7 +253,7 @@ impl Supervisor {
     }
 }
 
-/// The view of a supervisor among processes.
+/// Returns the view of a supervisor among processes.
 fn view_of(process: &dyn Process) -> Option<Arc<View>> {
     let process: &dyn Any = process;
     process.downcast_ref().map(Supervisor::view)

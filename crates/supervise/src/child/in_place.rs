@@ -160,8 +160,8 @@ impl Place {
         Some(now.after(wait))
     }
 
-    /// The incarnation has failed: closes it, and asks for the next incarnation, if the window
-    /// permits a restart.
+    /// Closes the failed incarnation, and asks for the next incarnation, if the window permits a
+    /// restart.
     fn replace(&mut self, ctx: &Context, cause: ExitCause, out: &mut StepOutput) -> bool {
         let Some(due) = self.permit(ctx, &cause) else {
             return false;
@@ -213,7 +213,7 @@ impl Place {
         }
     }
 
-    /// A step without an incarnation. Returns whether the place has an incarnation now.
+    /// Takes a step without an incarnation. Returns whether the place has an incarnation now.
     fn wait(
         &mut self,
         ctx: &Context,
@@ -312,7 +312,7 @@ impl<M> Poison<M> {
         Self::retry(0)
     }
 
-    /// Each new incarnation receives the message first of all, up to `times` times.
+    /// Gives the message to each new incarnation first of all, up to `times` times.
     #[must_use]
     pub fn retry(times: u32) -> Self {
         Self {
@@ -355,7 +355,7 @@ pub(crate) struct Note<M, N> {
 }
 
 impl<M: Clone + 'static> Note<M, M> {
-    /// A copy of the message.
+    /// Creates notes that are copies of the message.
     pub(crate) fn copy() -> Self {
         let note = Arc::new(M::clone);
         Self { note, back: Ok }
@@ -363,7 +363,7 @@ impl<M: Clone + 'static> Note<M, M> {
 }
 
 impl<M, N> Note<M, N> {
-    /// A note made by the user.
+    /// Creates notes that the user's function makes.
     pub(crate) fn by(note: impl Fn(&M) -> N + Send + Sync + 'static) -> Self {
         let note = Arc::new(note);
         Self { note, back: Err }

@@ -42,8 +42,8 @@ pub struct ChildSpec {
 
 pub(crate) type Make = Arc<dyn Fn() -> Result<Box<dyn Process>, BoxError> + Send + Sync>;
 
-/// What can be a child: whatever [`spawn`](ganger_sched::Handle::spawn) starts, and a
-/// `Result` with that: an error is a start that fails.
+/// A child: a value for [`spawn`](ganger_sched::Handle::spawn), or a `Result` with such a value: an
+/// error is a failed start.
 ///
 /// `K` tells them apart; the compiler infers it.
 #[diagnostic::on_unimplemented(
@@ -86,8 +86,8 @@ where
 }
 
 impl ChildSpec {
-    /// A permanent child. `make` makes its process, at the start and at each restart. An error or a
-    /// panic of `make` is a failed start.
+    /// Creates a permanent child. `make` makes its process, at the start and at each restart. An
+    /// error or a panic of `make` is a failed start.
     pub fn new<K, T: IntoChild<K>>(
         name: impl Into<Arc<str>>,
         make: impl Fn() -> T + Send + Sync + 'static,
@@ -103,26 +103,27 @@ impl ChildSpec {
         }
     }
 
-    /// The ends after which the child is restarted.
+    /// Sets the ends after which the child is restarted.
     #[must_use]
     pub fn restart(mut self, restart: Restart) -> Self {
         self.rules.restart = restart;
         self
     }
 
-    /// The child is restarted after a failure, and not when it is done: see [`Restart::Transient`].
+    /// Has the child restarted after a failure, and not when the child is done: see
+    /// [`Restart::Transient`].
     #[must_use]
     pub fn transient(self) -> Self {
         self.restart(Restart::Transient)
     }
 
-    /// The child is never restarted: see [`Restart::Temporary`].
+    /// Has the child never restarted: see [`Restart::Temporary`].
     #[must_use]
     pub fn temporary(self) -> Self {
         self.restart(Restart::Temporary)
     }
 
-    /// The time for the child to finish on request. By default 5 seconds, and no limit for a
+    /// Sets the time for the child to finish on request. By default 5 seconds, and no limit for a
     /// supervisor.
     #[must_use]
     pub fn stop(mut self, stop: ShutdownTimeout) -> Self {
@@ -130,13 +131,13 @@ impl ChildSpec {
         self
     }
 
-    /// The supervisor terminates the child `time` after the request to finish.
+    /// Sets the time after the request to finish at which the supervisor terminates the child.
     #[must_use]
     pub fn stop_within(self, time: Duration) -> Self {
         self.stop(ShutdownTimeout::Within(time))
     }
 
-    /// The waits before restarts. By default the child is restarted at once.
+    /// Sets the waits before restarts. By default the child is restarted at once.
     ///
     /// With short waits, the child may fail more often than the
     /// [intensity](crate::Supervisor::intensity) allows.
@@ -160,7 +161,8 @@ impl ChildSpec {
         self
     }
 
-    /// The end of the child may end the supervisor: see [`AutoShutdown`](crate::AutoShutdown).
+    /// Marks the child as significant: its end may end the supervisor, see
+    /// [`AutoShutdown`](crate::AutoShutdown).
     #[must_use]
     pub fn significant(mut self) -> Self {
         self.rules.significant = true;
@@ -175,14 +177,14 @@ impl ChildSpec {
         self
     }
 
-    /// As [`registered`](Self::registered), with another name.
+    /// Registers the child as [`registered`](Self::registered) does, under another name.
     #[must_use]
     pub fn named(mut self, name: impl Into<Arc<str>>) -> Self {
         self.registered = Some(name.into());
         self
     }
 
-    /// The most messages in the child's mailbox, in place of the scheduler's limit: see
+    /// Sets the most messages in the child's mailbox, in place of the scheduler's limit: see
     /// [`Spawner::mailbox_limit`](ganger_sched::Spawner::mailbox_limit). From 1 up: a child with 0
     /// does not start.
     #[must_use]
@@ -191,19 +193,19 @@ impl ChildSpec {
         self
     }
 
-    /// The child's mailbox has no limit, in place of the scheduler's limit.
+    /// Gives the child's mailbox no limit, in place of the scheduler's limit.
     #[must_use]
     pub fn no_mailbox_limit(mut self) -> Self {
         self.mailbox_limit = Some(None);
         self
     }
 
-    /// After a failure a new incarnation takes the child's place: with the same PID and address,
-    /// the mailbox with its order, names, monitors and handles, but without the events of the
-    /// failing step. The registrations made by the failed incarnation go, as at an end, so that the
-    /// next `init` makes them again: services, places in groups, monitors, links, exit actions.
-    /// [`incarnation`](ganger_sched::ContextExt::incarnation) tells a first life from later ones.
-    /// The rest of its group goes on. The restart counts for the
+    /// Restarts the child in place: after a failure a new incarnation takes the child's place, with
+    /// the same PID and address, the mailbox with its order, names, monitors and handles, but
+    /// without the events of the failing step. The registrations made by the failed incarnation go,
+    /// as at an end, so that the next `init` makes them again: services, places in groups,
+    /// monitors, links, exit actions. [`incarnation`](ganger_sched::ContextExt::incarnation) tells
+    /// a first life from later ones. The rest of its group goes on. The restart counts for the
     /// [intensity](crate::Supervisor::intensity), and waits as [`back_off`](Self::back_off) says.
     ///
     /// After too many restarts, or after an upgrade by a step, a failure is the end of the process.
@@ -238,8 +240,8 @@ impl ChildSpec {
         self
     }
 
-    /// A permanent actor with restarts [in place](Self::in_place), which keeps a copy of the
-    /// message in hand: `poison` is the policy for the message that made it fail.
+    /// Creates a permanent actor with restarts [in place](Self::in_place), which keeps a copy of
+    /// the message in hand: `poison` is the policy for a message with which the actor fails.
     pub fn poison<A: Actor<Message: Clone>>(
         name: impl Into<Arc<str>>,
         poison: Poison<A::Message>,
@@ -248,9 +250,9 @@ impl ChildSpec {
         Self::keeping(name, Note::copy(), poison, make)
     }
 
-    /// A permanent actor with restarts [in place](Self::in_place). Before the actor receives a
-    /// message, `note` makes a note of it. When the actor fails with the message, `dead_letter` is
-    /// called with the note and the cause, and should be short.
+    /// Creates a permanent actor with restarts [in place](Self::in_place). Before the actor
+    /// receives a message, `note` makes a note of it. When the actor fails with the message,
+    /// `dead_letter` is called with the note and the cause, and should be short.
     ///
     /// For messages that can't be cloned, because they have a [`Reply`](ganger_proc_api::Reply) for
     /// example. Messages that can be cloned may be [tried again](Self::poison).
@@ -297,7 +299,7 @@ impl ChildSpec {
         }
     }
 
-    /// Whether the child has the default time to stop, which is no limit for a supervisor.
+    /// Returns whether the child has the default time to stop, which is no limit for a supervisor.
     pub(crate) fn has_default_stop(&self) -> bool {
         self.stop.is_none()
     }

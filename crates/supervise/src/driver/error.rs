@@ -59,7 +59,7 @@ pub enum SuperviseError {
     },
 }
 
-/// An order that the supervisor refuses.
+/// Creates the error of an order that the supervisor refuses.
 pub(crate) fn refused(refused: CallRefused) -> BoxError {
     let CallRefused { pid, kind, .. } = refused;
     match kind {

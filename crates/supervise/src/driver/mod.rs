@@ -89,7 +89,7 @@ impl fmt::Display for Failure {
 
 struct Known {
     child: ChildSpec,
-    /// The process, while there is one.
+    /// The process, while the child runs.
     pid: Option<Pid>,
     /// The callers that wait for its end, or its start.
     waiting: Vec<Waiting>,
@@ -103,7 +103,7 @@ enum Waiting {
 }
 
 impl Waiting {
-    /// The child runs.
+    /// Answers with the PID of the child, which runs.
     fn has_started(self, pid: Pid) {
         match self {
             Self::Start(reply) => reply.complete(pid),
@@ -113,7 +113,7 @@ impl Waiting {
 }
 
 impl Driver {
-    /// `None` without a scheduler.
+    /// Creates the driver; returns `None` without a scheduler.
     pub(crate) fn new(
         ctx: &Context,
         (view, view_of): (Arc<View>, ViewOf),
@@ -353,7 +353,8 @@ impl Driver {
         }
     }
 
-    /// `below`: the view of a supervisor that may have started children before its failure.
+    /// Notes that a child has not started; `below` is the view of a supervisor that may have
+    /// started children before its failure.
     fn not_started(
         &mut self,
         ctx: &Context,
@@ -422,7 +423,7 @@ impl Driver {
         }
         self.show(id);
         self.view.change(id, |entry| entry.was_slow = was_asked);
-        // As above.
+        // A process that is not found has ended, and its notice is on the way.
         let _ = ctx.terminate(pid);
     }
 
@@ -465,7 +466,7 @@ impl Driver {
         }
     }
 
-    /// The child and its orphans have ended.
+    /// Notes that the child and its orphans have ended.
     fn has_ended(&mut self, ctx: &Context, id: ChildId) {
         self.answer_ends(id);
         self.show(id);
@@ -502,7 +503,7 @@ impl Driver {
         });
     }
 
-    /// The text of the last failure.
+    /// Returns the text of the last failure.
     fn failure_text(&self) -> Arc<str> {
         let text = self.failure.as_ref().map(ToString::to_string);
         text.map_or_else(|| "it ended".into(), Into::into)

@@ -61,13 +61,13 @@ impl ExitAction for Watching {
     }
 }
 
-/// The process that asks: by a yield, or in its step, as a task does.
+/// Returns the process that asks: by a yield, or in its step, as a task does.
 pub(crate) fn asker<T: Send + 'static>(reply: &Reply<T>) -> Option<Pid> {
     reply.pid().or_else(here::pid)
 }
 
-/// The deadline of a supervisor's children, `left` before the deadline of all: the rest is for the
-/// supervisor and for the supervisors above.
+/// Returns the deadline of a supervisor's children, `left` before the deadline of all: the rest is
+/// for the supervisor and for the supervisors above.
 pub(crate) fn time_for_children(now: Instant, left: Duration) -> Instant {
     now.after(left - left / 8)
 }

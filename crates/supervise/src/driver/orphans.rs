@@ -203,7 +203,7 @@ struct Orphan {
 }
 
 impl Orphan {
-    /// The child, if it has not ended.
+    /// Returns the child, if it has not ended.
     fn of(entry: &Entry) -> Option<Self> {
         let (pid, below) = (entry.pid?, entry.below.clone());
         Some(Self { pid, below })

@@ -103,12 +103,12 @@ impl Driver {
         }
     }
 
-    /// Whether the process belongs to the tree.
+    /// Returns whether the process belongs to the tree.
     fn has_below(&self, process: Pid) -> bool {
         self.by_pid.contains_key(&process) || self.view.has(process)
     }
 
-    /// The child and its orphans have ended.
+    /// Answers the callers that wait for the end of the child and its orphans.
     pub(super) fn answer_ends(&mut self, id: ChildId) {
         let is_end = |it: &mut Waiting| matches!(it, Waiting::End(_));
         let Some(known) = self.children.get_mut(&id) else {
@@ -130,7 +130,7 @@ impl Driver {
         });
     }
 
-    /// A stop has overtaken the start of the child.
+    /// Answers the callers that wait for a start that a stop has overtaken.
     pub(super) fn answer_overtaken(&mut self, id: ChildId) {
         let Some(known) = self.children.get_mut(&id) else {
             return;
@@ -149,7 +149,7 @@ impl Driver {
         SuperviseError::Overtaken { child }
     }
 
-    /// A stopping supervisor starts no child. O(n), once.
+    /// Refuses the starts of a stopping supervisor, which starts no child. O(n), once.
     pub(super) fn refuse_starts(&mut self) {
         if self.has_refused || !self.plan.is_stopping() {
             return;

@@ -146,8 +146,8 @@ pub(crate) enum State {
 }
 
 impl Plan {
-    /// A plan without children. Children are [added](Self::add), and start in this order. `seed` is
-    /// for the jitter of waits.
+    /// Creates a plan without children. Children are [added](Self::add), and start in this order.
+    /// `seed` is for the jitter of waits.
     pub(crate) fn new(
         strategy: Strategy,
         auto: AutoShutdown,
@@ -201,7 +201,7 @@ impl Plan {
         id
     }
 
-    /// Whether the first start is under way.
+    /// Returns whether the first start is under way.
     pub(crate) fn is_starting(&self) -> bool {
         self.mode == Mode::Begins
     }
@@ -210,14 +210,14 @@ impl Plan {
         matches!(self.mode, Mode::Stops(_) | Mode::IsOver)
     }
 
-    /// The first start is over.
+    /// Ends the first start.
     pub(crate) fn run(&mut self) {
         if self.mode == Mode::Begins {
             self.mode = Mode::Runs;
         }
     }
 
-    /// Why the supervisor stops, while it does.
+    /// Returns the reason for the stop, while the supervisor stops.
     pub(crate) fn verdict(&self) -> Option<Verdict> {
         match self.mode {
             Mode::Stops(verdict) => Some(verdict),
@@ -229,12 +229,12 @@ impl Plan {
         self.children.get(&id).map(|child| child.state)
     }
 
-    /// Whether the child has never run.
+    /// Returns whether the child has never run.
     pub(crate) fn is_new(&self, id: ChildId) -> bool {
         self.children.get(&id).is_some_and(|it| it.is_new)
     }
 
-    /// Whether the child runs, and must leave.
+    /// Returns whether the child runs, and must leave.
     pub(crate) fn is_leaving(&self, id: ChildId) -> bool {
         self.leaving.contains(&id)
     }
@@ -269,12 +269,12 @@ impl Plan {
         }
     }
 
-    /// Whether the child waits for its start.
+    /// Returns whether the child waits for its start.
     pub(crate) fn is_due(&self, id: ChildId) -> bool {
         (self.children.get(&id)).is_some_and(|it| it.state == State::Off && it.wanted)
     }
 
-    /// The child has started.
+    /// Notes that the child has started.
     pub(crate) fn started(&mut self, id: ChildId, now: Instant) {
         if let Some(child) = self.children.get_mut(&id) {
             child.state = State::Runs;
@@ -283,7 +283,7 @@ impl Plan {
         }
     }
 
-    /// The child's start has failed.
+    /// Notes that the child's start has failed.
     pub(crate) fn not_started(&mut self, id: ChildId, now: Instant) {
         let Some(child) = self.children.get_mut(&id) else {
             return;
@@ -296,7 +296,7 @@ impl Plan {
         }
     }
 
-    /// The child has ended.
+    /// Notes that the child has ended.
     pub(crate) fn ended(&mut self, id: ChildId, how: Ended, now: Instant) {
         let Some(child) = self.children.get_mut(&id) else {
             return;
@@ -327,7 +327,7 @@ impl Plan {
         }
     }
 
-    /// The child has ended for good.
+    /// Settles the child, which has ended for good.
     fn settle(&mut self, id: ChildId, was_asked: bool) {
         let Some(child) = self.children.get_mut(&id) else {
             return;
@@ -362,7 +362,7 @@ impl Plan {
         }
     }
 
-    /// The wanted child, or its start, has failed.
+    /// Plans the restart after a failure of the wanted child, or of its start.
     fn failed(&mut self, id: ChildId, now: Instant) {
         if !lock(&self.window).permits(now) {
             return self.stop(Verdict::GaveUp(id), Instant::NEVER);
@@ -471,8 +471,8 @@ impl Plan {
         }
     }
 
-    /// Whether children end in the reverse order of their start, each before the next child is
-    /// asked.
+    /// Returns whether children end in the reverse order of their start, each before the next child
+    /// is asked.
     fn is_ordered(&self) -> bool {
         match self.strategy {
             Strategy::OneForOne => self.is_stopping(),
@@ -481,7 +481,7 @@ impl Plan {
         }
     }
 
-    /// The next act, until `None`. O(log n).
+    /// Returns the next act, until `None`. O(log n).
     #[must_use]
     pub(crate) fn next(&mut self, now: Instant) -> Option<Act> {
         if self.mode == Mode::IsOver {
@@ -542,8 +542,9 @@ impl Plan {
         Some(Act::Cancel(id, by))
     }
 
-    /// The share of the next child in the time of the whole stop. Most children need hardly any
-    /// time, but the plan does not know the slow ones: an equal share would be too little for them.
+    /// Returns the share of the next child in the time of the whole stop. Most children need hardly
+    /// any time, but the plan does not know the slow ones: an equal share would be too little for
+    /// them.
     fn share(&self, now: Instant) -> Duration {
         if self.stop_by == Instant::NEVER {
             return Duration::MAX;
@@ -556,7 +557,7 @@ impl Plan {
         }
     }
 
-    /// The due time of [`next`](Self::next) without a further event.
+    /// Returns the due time of [`next`](Self::next) without a further event.
     pub(crate) fn due(&self) -> Instant {
         let kill = self.kills.first().map_or(Instant::NEVER, |it| it.0);
         let waits = self.is_stopping() || (self.is_ordered() && !self.leaving.is_empty());
@@ -564,7 +565,7 @@ impl Plan {
         kill.min(start.map_or(Instant::NEVER, |it| it.0))
     }
 
-    /// From 0 to 1. (SplitMix64)
+    /// Returns a random number from 0 to 1. (SplitMix64)
     fn chance(&mut self) -> f64 {
         self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.random;

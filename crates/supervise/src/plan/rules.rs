@@ -107,40 +107,40 @@ impl From<Duration> for BackOff {
 }
 
 impl BackOff {
-    /// The factor between a wait and the next wait. At least 1.
+    /// Sets the factor between a wait and the next wait. At least 1.
     #[must_use]
     pub fn factor(self, factor: f64) -> Self {
         let factor = if factor >= 1.0 { factor } else { 1.0 };
         Self { factor, ..self }
     }
 
-    /// The longest wait, before the jitter.
+    /// Sets the longest wait, before the jitter.
     #[must_use]
     pub fn longest(self, longest: Duration) -> Self {
         Self { longest, ..self }
     }
 
-    /// The jitter of each wait, as a part of the wait: from 0 to 1.
+    /// Sets the jitter of each wait, as a part of the wait: from 0 to 1.
     #[must_use]
     pub fn jitter(self, jitter: f64) -> Self {
         let jitter = if jitter > 0.0 { jitter.min(1.0) } else { 0.0 };
         Self { jitter, ..self }
     }
 
-    /// The stable time: after a run of this length the next failure counts as the first.
+    /// Sets the stable time: after a run of this length the next failure counts as the first.
     #[must_use]
     pub fn stable_after(self, stable: Duration) -> Self {
         Self { stable, ..self }
     }
 
-    /// The wait after `failures` earlier failures.
+    /// Returns the wait after `failures` earlier failures.
     #[must_use]
     pub fn without_jitter(&self, failures: u32) -> Duration {
         let times = self.factor.powf(f64::from(failures));
         self.longest.min(saturating(self.initial, times))
     }
 
-    /// The same waits, for failed starts alone.
+    /// Returns the same waits, for failed starts alone.
     pub(crate) fn of_starts(self) -> Self {
         let is_of_starts = true;
         Self {
@@ -149,7 +149,7 @@ impl BackOff {
         }
     }
 
-    /// The wait with its jitter. `chance` is from 0 to 1.
+    /// Returns the wait with its jitter. `chance` is from 0 to 1.
     pub(crate) fn wait(&self, failures: u32, chance: f64) -> Duration {
         let times = 1.0 + self.jitter * (2.0 * chance - 1.0);
         saturating(self.without_jitter(failures), times)
@@ -169,7 +169,7 @@ impl Streak {
         self.since = Some(now);
     }
 
-    /// The child, or its start, has failed. Returns the wait before the next start.
+    /// Counts a failure of the child, or of its start. Returns the wait before the next start.
     pub(crate) fn failed(
         &mut self,
         now: Instant,

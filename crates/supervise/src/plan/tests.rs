@@ -1,4 +1,4 @@
-//! Cases one by one.
+//! Single cases.
 
 mod random;
 
@@ -10,7 +10,7 @@ const SECOND: Duration = Duration::from_secs(1);
 struct Play {
     plan: Plan,
     now: Instant,
-    /// What has been done: `+3` a start, `-3` a cancellation, `!3` a termination, `~3` forgotten.
+    /// The acts: `+3` a start, `-3` a cancellation, `!3` a termination, `~3` forgotten.
     log: Vec<String>,
     ids: Vec<ChildId>,
     /// These end when they are asked to; the others when they are terminated.
@@ -87,7 +87,7 @@ impl Play {
         self
     }
 
-    /// What has been done since the last call.
+    /// Takes the list of acts since the last call.
     fn said(&mut self) -> String {
         std::mem::take(&mut self.log).join(" ")
     }
@@ -354,7 +354,7 @@ fn waits_grow_and_begin_anew_when_the_child_was_stable() {
     }
     play.wait(10 * SECOND).ends(0, Ended::Failed);
     assert_eq!(play.plan.due(), play.now.after(SECOND));
-    // Waits for starts that fail are no time that the child has run.
+    // Waits for failing starts do not count as running time of the child.
     play.broken = play.ids.clone();
     for seconds in [1, 2, 4, 8, 8, 8] {
         assert_eq!(play.plan.due(), play.now.after(seconds * SECOND));

@@ -32,7 +32,7 @@ pub(crate) struct Entry<J, A> {
     pub(super) worker: Option<usize>,
     /// Reports when the caller leaves, while the job waits.
     pub(super) watch: Option<EndWatch>,
-    /// What has caused it, where steps are traced.
+    /// The cause of the job, where steps are traced.
     pub(super) cause: Carried,
 }
 
@@ -53,12 +53,13 @@ impl<J, A> Entry<J, A> {
 }
 
 impl<J, A: Send + 'static> Entry<J, A> {
-    /// Whether the caller has left.
+    /// Returns whether the caller has left.
     pub(super) fn has_left(&self) -> bool {
         self.reply.as_ref().is_some_and(Reply::is_cancelled)
     }
 
-    /// Whether the caller is there. If so, the queue hears from now on when the caller leaves.
+    /// Checks whether the caller is there. If so, the queue hears from now on when the caller
+    /// leaves.
     pub(super) fn is_there(&mut self, of: LineOf, watch: Watch<'_, A>) -> bool {
         let Some(reply) = &self.reply else {
             return true;
@@ -108,17 +109,17 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// Whether times count.
+    /// Returns whether the queue needs the times of jobs.
     pub(super) fn has_times(&self) -> bool {
         self.time_to_live.is_some() || self.patience.is_some() || self.retry.is_some()
     }
 
-    /// Whether each job is admitted, and all wait in a single line.
+    /// Returns whether each job is admitted, and all wait in a single line.
     pub(super) fn is_plain(&self) -> bool {
         self.overload == Overload::Wait && self.priorities == 1 && !self.has_times()
     }
 
-    /// The time at which a fresh job expires.
+    /// Returns the time at which a fresh job expires.
     pub(super) fn expiry<J, A>(&self, entry: &Entry<J, A>) -> Instant {
         match self.time_to_live {
             Some(time) => entry.since.after(time),

@@ -70,7 +70,7 @@ impl<J, A> Front<J, A> {
     }
 }
 
-/// The place of a worker, from its tag.
+/// Returns the place of a worker, from its tag.
 fn place(tag: Tag) -> usize {
     usize::try_from(tag).unwrap_or(usize::MAX)
 }

@@ -88,8 +88,8 @@ pub struct Pool<J, A> {
 }
 
 impl<J: Send + 'static, A: Send + 'static> Pool<J, A> {
-    /// A pool of `workers` workers, from 1 up. `make` makes the function of each worker, and a new
-    /// function when the worker has panicked: at once, or later when [`make`
+    /// Creates a pool of `workers` workers, from 1 up. `make` makes the function of each worker,
+    /// and a new function when the worker has panicked: at once, or later when [`make`
     /// fails](Self::back_off).
     pub fn new<W>(workers: usize, make: impl Fn() -> W + Send + Sync + 'static) -> Self
     where
@@ -99,9 +99,9 @@ impl<J: Send + 'static, A: Send + 'static> Pool<J, A> {
         Self::of(workers..workers, make)
     }
 
-    /// A pool without workers: a job runs where it is called, in the step that asks or in the
-    /// thread that waits. A step gets the answer as an event, as from other pools. Jobs may call
-    /// the pool, too.
+    /// Creates a pool without workers: a job runs where it is called, in the step that asks or in
+    /// the thread that waits. A step gets the answer as an event, as from other pools. Jobs may
+    /// call the pool, too.
     ///
     /// `make` makes a function for each job that runs at a time. [`queue`](Self::queue) limits
     /// their number.
@@ -145,15 +145,15 @@ impl<J: Send + 'static, A: Send + 'static> Pool<J, A> {
         }
     }
 
-    /// The pool's name in logs and in printed trees.
+    /// Sets the pool's name in logs and in printed trees.
     #[must_use]
     pub fn label(mut self, label: impl Into<Arc<str>>) -> Self {
         self.label = label.into();
         self
     }
 
-    /// The pool starts workers when jobs come, up to the number of [`new`](Self::new). A worker
-    /// ends when it has been idle for `idle`.
+    /// Starts workers when jobs come, up to the number of [`new`](Self::new). A worker ends when it
+    /// has been idle for `idle`.
     #[must_use]
     pub fn lazy(mut self, idle: Duration) -> Self {
         self.workers.start = 0;
@@ -161,7 +161,7 @@ impl<J: Send + 'static, A: Send + 'static> Pool<J, A> {
         self
     }
 
-    /// The number of workers follows the load. At least `least` workers run. The pool starts
+    /// Makes the number of workers follow the load. At least `least` workers run. The pool starts
     /// another worker, up to the number of [`new`](Self::new), when a job has waited for `wait` and
     /// no worker is free, and the next worker after a further `wait`. A worker ends when it was
     /// idle for `idle`.
@@ -190,31 +190,31 @@ impl<J: Send + 'static, A: Send + 'static> Pool<J, A> {
         self
     }
 
-    /// The limit of waiting jobs, and the policy for further jobs. The default is no limit. A job
-    /// whose caller has left does not count.
+    /// Sets the limit of waiting jobs, and the policy for further jobs. The default is no limit. A
+    /// job whose caller has left does not count.
     #[must_use]
     pub fn queue(mut self, most: usize, overload: Overload) -> Self {
         (self.limits.most, self.limits.overload) = (most, overload);
         self
     }
 
-    /// A job expires when it has waited for `time` without a try. Its caller hears of the expiry at
-    /// this time, also while the pool is suspended or all workers are busy. A job that waits for a
-    /// further try does not expire.
+    /// Sets the time that a job may wait without a try: then the job expires. Its caller hears of
+    /// the expiry at this time, also while the pool is suspended or all workers are busy. A job
+    /// that waits for a further try does not expire.
     #[must_use]
     pub fn time_to_live(mut self, time: Duration) -> Self {
         self.limits.time_to_live = Some(time);
         self
     }
 
-    /// The policy by which a job gets its worker.
+    /// Sets the policy by which a job gets its worker.
     #[must_use]
     pub fn routing(mut self, routing: Routing) -> Self {
         self.routing = routing;
         self
     }
 
-    /// A job whose worker panics gets up to `times` further tries.
+    /// Gives a job whose worker panics up to `times` further tries.
     #[must_use]
     pub fn retries(mut self, times: u32) -> Self
     where
@@ -225,7 +225,7 @@ impl<J: Send + 'static, A: Send + 'static> Pool<J, A> {
         self
     }
 
-    /// A job that ends in an error gets further tries as well, each after a wait.
+    /// Gives a job that ends in an error further tries as well, each after a wait.
     /// [`retries`](Self::retries) sets their number; the default is 3. After the last try the
     /// caller gets the last error.
     ///
@@ -270,10 +270,10 @@ impl<J: Send + 'static, A: Send + 'static> Pool<J, A> {
         self
     }
 
-    /// The number of priorities of jobs, from 1 up. Priority 0 is the lowest. Workers begin waiting
-    /// jobs of a higher priority first, and jobs of equal priority in the order of their calls. A
-    /// running job is not interrupted, and a job of a low priority may wait as long as higher
-    /// priorities have jobs.
+    /// Sets the number of priorities of jobs, from 1 up. Priority 0 is the lowest. Workers begin
+    /// waiting jobs of a higher priority first, and jobs of equal priority in the order of their
+    /// calls. A running job is not interrupted, and a job of a low priority may wait as long as
+    /// higher priorities have jobs.
     ///
     /// A job that finds the [queue](Self::queue) full takes the place of a job with a lower
     /// priority: of the lowest, the newest job or, with [`Overload::RefuseOldest`], the oldest. A
@@ -314,7 +314,7 @@ impl<J: Send + 'static, A: Send + 'static> Pool<J, A> {
         self
     }
 
-    /// The wait before the next call of `make`, after a panic of `make`. By default 100
+    /// Sets the wait before the next call of `make`, after a panic of `make`. By default 100
     /// milliseconds, then twice as long each time, up to 10 seconds.
     ///
     /// A worker that panics with a job is replaced at once. The waits begin anew after a call of
@@ -325,8 +325,8 @@ impl<J: Send + 'static, A: Send + 'static> Pool<J, A> {
         self
     }
 
-    /// The most panics of workers within `within`, with jobs or in `make`: at the next panic the
-    /// pool fails. By default 100 within 5 seconds.
+    /// Sets the most panics of workers within `within`, with jobs or in `make`: at the next panic
+    /// the pool fails. By default 100 within 5 seconds.
     #[must_use]
     pub fn intensity(mut self, most: u32, within: Duration) -> Self {
         self.intensity = (most, within);
@@ -343,8 +343,8 @@ impl<J: Send + 'static, A: Send + 'static> Pool<J, A> {
         Ok(PoolHandle::new(tree, remote))
     }
 
-    /// The pool as a child of a supervisor, and a handle for callers. The handle stays valid across
-    /// restarts of the pool. While the pool does not run, it refuses jobs.
+    /// Makes the pool a child of a supervisor, and returns a handle for callers. The handle stays
+    /// valid across restarts of the pool. While the pool does not run, it refuses jobs.
     ///
     /// When the supervisor stops the pool, the pool completes its admitted jobs first. The time for
     /// this has no limit, unless the child [has one](ChildSpec::stop_within).
@@ -394,7 +394,7 @@ impl<J: Send + 'static, A: Send + 'static> Pool<J, A> {
         PoolRemote::new(queue, inline)
     }
 
-    /// The supervisor of the pool: first the workers, and then the front.
+    /// Creates the supervisor of the pool: first the workers, and then the front.
     fn supervisor(&self, remote: &PoolRemote<J, A>) -> Supervisor {
         let queue = Arc::clone(remote.queue());
         let settings = Arc::new(self.settings());

@@ -18,7 +18,7 @@ pub struct PoolRemote<J, A> {
     inner: Arc<Inner<J, A>>,
 }
 
-/// What a handle and its calls know.
+/// The state of a handle and its calls.
 struct Inner<J, A> {
     queue: Arc<Queue<J, A>>,
     /// Runs jobs, in a pool without workers.
@@ -47,7 +47,7 @@ impl<J, A> PoolRemote<J, A> {
         Self { inner }
     }
 
-    /// The same handle, of a pool in this scheduler.
+    /// Returns the same handle, of a pool in this scheduler.
     pub(super) fn run_in(self, scheduler: &Handle) -> Self {
         let scheduler = Some(scheduler.downgrade());
         Self::of(Inner {
@@ -62,8 +62,8 @@ impl<J, A> PoolRemote<J, A> {
 }
 
 impl<J: Send + 'static, A: Send + 'static> PoolRemote<J, A> {
-    /// A job whose answer the caller waits for. When the caller leaves before a worker has begun
-    /// the job, the pool drops it.
+    /// Calls the pool with a job, for a caller that waits for the answer. When the caller leaves
+    /// before a worker has begun the job, the pool drops it.
     ///
     /// The error is the error of the worker's function, or a [`PoolError`].
     ///
@@ -72,9 +72,9 @@ impl<J: Send + 'static, A: Send + 'static> PoolRemote<J, A> {
         self.ask(job, None)
     }
 
-    /// A job for the worker of a key. Jobs of equal keys run at the same worker. Each pool hashes
-    /// keys with a secret, so strangers can't choose keys that all meet at a single worker. An
-    /// inline pool has no workers, and ignores the key.
+    /// Calls the worker of a key with a job. Jobs of equal keys run at the same worker. Each pool
+    /// hashes keys with a secret, so strangers can't choose keys that all meet at a single worker.
+    /// An inline pool has no workers, and ignores the key.
     pub fn call_by(&self, key: impl Hash, job: J) -> Call<A> {
         self.ask(job, Some(self.inner.key.hash(key)))
     }
@@ -89,7 +89,7 @@ impl<J: Send + 'static, A: Send + 'static> PoolRemote<J, A> {
         Call::by_inside(Arc::clone(&self.inner), |it| it.scheduler.as_ref(), ask)
     }
 
-    /// A job without an answer. Never blocks, but an inline pool runs the job.
+    /// Sends a job without an answer. Never blocks, but an inline pool runs the job.
     ///
     /// # Errors
     /// [`Refused`], with the job inside.
@@ -101,9 +101,9 @@ impl<J: Send + 'static, A: Send + 'static> PoolRemote<J, A> {
         })
     }
 
-    /// The same pool, for jobs of this priority; workers begin jobs of higher priorities first. The
-    /// default is 0, the lowest. A number above the pool's highest priority counts as the highest:
-    /// see [`Pool::priorities`](crate::Pool::priorities).
+    /// Returns the same pool, for jobs of this priority; workers begin jobs of higher priorities
+    /// first. The default is 0, the lowest. A number above the pool's highest priority counts as
+    /// the highest: see [`Pool::priorities`](crate::Pool::priorities).
     #[must_use]
     pub fn with_priority(&self, priority: usize) -> Self {
         Self::of(Inner {
@@ -112,17 +112,17 @@ impl<J: Send + 'static, A: Send + 'static> PoolRemote<J, A> {
         })
     }
 
-    /// Workers begin no job from now on, until [`resume`](Self::resume).
+    /// Suspends the pool: workers begin no job until [`resume`](Self::resume).
     pub fn suspend(&self) {
         self.inner.queue.suspend(true);
     }
 
-    /// Workers begin jobs again.
+    /// Resumes the pool: workers begin jobs again.
     pub fn resume(&self) {
         self.inner.queue.suspend(false);
     }
 
-    /// The counts of jobs, and the present state.
+    /// Returns the counts of jobs, and the present state.
     #[must_use]
     pub fn stats(&self) -> PoolStats {
         self.inner.queue.stats()
@@ -186,20 +186,20 @@ impl<J: Send + 'static, A: Send + 'static> PoolHandle<J, A> {
         Self { tree, remote }
     }
 
-    /// The supervisor with the workers.
+    /// Returns the supervisor with the workers.
     #[must_use]
     pub fn tree(&self) -> &Tree {
         &self.tree
     }
 
-    /// A handle for callers. Cloning it is cheap.
+    /// Returns a handle for callers. Cloning it is cheap.
     #[must_use]
     pub fn remote(&self) -> PoolRemote<J, A> {
         self.remote.clone()
     }
 
-    /// The pool refuses new jobs from now on, with [`PoolError::Stopping`]. When the admitted jobs
-    /// are done, the pool ends. Returns at once.
+    /// Refuses new jobs from now on, with [`PoolError::Stopping`]. When the admitted jobs are done,
+    /// the pool ends. Returns at once.
     ///
     /// [`PoolError::Stopping`]: crate::PoolError::Stopping
     pub fn begin_stop(&self) {
@@ -213,7 +213,7 @@ impl<J: Send + 'static, A: Send + 'static> PoolHandle<J, A> {
         self.tree.wait()
     }
 
-    /// The handle of the supervisor: to wait for the end.
+    /// Returns the handle of the supervisor: to wait for the end.
     #[must_use]
     pub fn into_tree(self) -> TreeHandle {
         self.tree

@@ -36,7 +36,7 @@ pub(super) struct Settings<J, A> {
 }
 
 impl<J, A> Settings<J, A> {
-    /// The longest idle time of a worker; `None` for a permanent worker.
+    /// Returns the longest idle time of a worker; `None` for a permanent worker.
     pub(super) fn idle_end(&self, index: usize) -> Option<Duration> {
         (index >= self.always).then_some(self.idle)
     }
@@ -86,7 +86,7 @@ impl<J, A> Drop for Worker<J, A> {
     }
 }
 
-/// A worker as a child of the supervisor of all workers.
+/// Creates a worker as a child of the supervisor of all workers.
 pub(super) fn worker_child<J: Send + 'static, A: Send + 'static>(
     queue: &Arc<Queue<J, A>>,
     settings: &Arc<Settings<J, A>>,

@@ -38,20 +38,20 @@ pub struct Tree {
 }
 
 impl Tree {
-    /// The supervisor's PID.
+    /// Returns the supervisor's PID.
     #[must_use]
     pub fn pid(&self) -> Pid {
         self.address.pid()
     }
 
-    /// The children in the order of their start, with those of supervisors below.
+    /// Returns the children in the order of their start, with those of supervisors below.
     #[must_use]
     pub fn children(&self) -> Vec<ChildInfo> {
         self.view.children()
     }
 
-    /// The number of children, and of running children. O(1): a thread that asks again and again
-    /// does not keep the supervisor from its children.
+    /// Returns the number of children, and of running children. O(1): a thread that asks again and
+    /// again does not keep the supervisor from its children.
     ///
     /// # Errors
     /// [`TreeEnded`] when the supervisor has ended, and how.
@@ -60,21 +60,22 @@ impl Tree {
         self.end().map_or(Ok(count), Err)
     }
 
-    /// The paths of the children that missed the deadline of their last stop, and were terminated.
+    /// Returns the paths of the children that missed the deadline of their last stop, and were
+    /// terminated.
     #[must_use]
     pub fn slow(&self) -> Vec<String> {
         self.view.slow()
     }
 
-    /// The PID of a child by its name, while the child runs. A path, such as `web/cache`, leads to
-    /// children of supervisors below.
+    /// Returns the PID of a child by its name, while the child runs. A path, such as `web/cache`,
+    /// leads to children of supervisors below.
     #[must_use]
     pub fn child(&self, path: &str) -> Option<Pid> {
         self.view.find(path)?.pid
     }
 
-    /// The address of a child by its name or path. After a restart the child has another address,
-    /// except after a restart in place.
+    /// Returns the address of a child by its name or path. After a restart the child has another
+    /// address, except after a restart in place.
     ///
     /// # Errors
     /// [`AddressError`] when the child is unknown, does not run, or takes messages of another type
@@ -106,7 +107,7 @@ impl Tree {
         })
     }
 
-    /// The tree of a supervisor below, by its name or path.
+    /// Returns the tree of a supervisor below, by its name or path.
     ///
     /// # Errors
     /// As for [`address`](Self::address), when the supervisor is unknown or does not run.
@@ -212,7 +213,7 @@ impl Tree {
         scheduler.cancel(pid, reason)
     }
 
-    /// How the supervisor has ended, if it has.
+    /// Returns the end of the supervisor, if the supervisor has ended.
     pub(super) fn end(&self) -> Option<TreeEnded> {
         Some(TreeEnded {
             cause: self.view.end_cause()?,
@@ -285,7 +286,7 @@ pub struct TreeHandle {
 }
 
 impl TreeHandle {
-    /// Whether the supervisor has ended, so that [`wait`](Self::wait) would return at once.
+    /// Returns whether the supervisor has ended, so that [`wait`](Self::wait) would return at once.
     #[must_use]
     pub fn is_finished(&self) -> bool {
         self.handle.is_finished()
@@ -294,20 +295,20 @@ impl TreeHandle {
     /// Blocks until the supervisor has ended, and says how: see [`ProcessHandle::wait`].
     ///
     /// # Panics
-    /// As there.
+    /// The panics of [`ProcessHandle::wait`].
     #[must_use]
     #[track_caller]
     pub fn wait(self) -> ExitReason {
         self.handle.wait()
     }
 
-    /// As [`wait`](Self::wait), but gives up after `timeout`.
+    /// Waits as [`wait`](Self::wait) does, but gives up after `timeout`.
     ///
     /// # Errors
     /// Gives the handle back when the supervisor has not ended by then.
     ///
     /// # Panics
-    /// As there.
+    /// The panics of [`ProcessHandle::wait_timeout`].
     #[track_caller]
     pub fn wait_timeout(self, timeout: Duration) -> Result<ExitReason, Self> {
         let Self { tree, handle } = self;
@@ -325,7 +326,7 @@ impl TreeHandle {
         TreeEnd { reason, slow }
     }
 
-    /// The handle of the supervisor.
+    /// Returns the handle of the supervisor.
     #[must_use]
     pub fn into_handle(self) -> ProcessHandle<Order> {
         self.handle

@@ -56,11 +56,12 @@ impl<T> TreeWait<T> {
         self.wait_within(None)
     }
 
-    /// As [`wait`](Self::wait), for at most `timeout`: also at a scheduler that has not been
-    /// started, because another thread may start it.
+    /// Waits as [`wait`](Self::wait) does, for at most `timeout`: also at a scheduler that has not
+    /// been started, because another thread may start it.
     ///
     /// # Errors
-    /// As there, and [`TreeError::Timeout`].
+    /// [`TreeError`]: [`OnWorker`](TreeError::OnWorker) in a step, and
+    /// [`Timeout`](TreeError::Timeout) after `timeout`.
     #[track_caller]
     pub fn wait_timeout(self, timeout: Duration) -> Result<T, TreeError> {
         self.wait_within(Some(timeout))
@@ -140,10 +141,10 @@ impl Changes {
         Ok(children)
     }
 
-    /// As [`next`](Self::next), and blocks the thread meanwhile.
+    /// Waits as [`next`](Self::next) does, and blocks the thread meanwhile.
     ///
     /// # Errors
-    /// As there, and as for [`TreeWait::wait`].
+    /// The errors of [`next`](Self::next) and of [`TreeWait::wait`].
     #[track_caller]
     pub fn next_blocking(&mut self) -> Result<Vec<ChildInfo>, TreeError> {
         let (seen, children) = self.newer().wait()?;
@@ -151,10 +152,10 @@ impl Changes {
         Ok(children)
     }
 
-    /// As [`next_blocking`](Self::next_blocking), for at most `timeout`.
+    /// Waits as [`next_blocking`](Self::next_blocking) does, for at most `timeout`.
     ///
     /// # Errors
-    /// As there, and [`TreeError::Timeout`].
+    /// The errors of [`next`](Self::next) and of [`TreeWait::wait_timeout`].
     #[track_caller]
     pub fn next_timeout(&mut self, timeout: Duration) -> Result<Vec<ChildInfo>, TreeError> {
         let (seen, children) = self.newer().wait_timeout(timeout)?;
@@ -184,8 +185,8 @@ impl fmt::Debug for Changes {
 }
 
 impl Tree {
-    /// Whether the supervisor has ended. After a termination or a failure its children may still be
-    /// stopping.
+    /// Returns whether the supervisor has ended. After a termination or a failure its children may
+    /// still be stopping.
     #[must_use]
     pub fn is_finished(&self) -> bool {
         self.end().is_some()
@@ -256,8 +257,8 @@ impl Tree {
         Some(Err(error.into()))
     }
 
-    /// The changes from now on: starts, ends and restarts of children, in supervisors below as
-    /// well.
+    /// Returns the changes from now on: starts, ends and restarts of children, in supervisors below
+    /// as well.
     ///
     /// A `Changes` keeps no changes, only the count of changes at its last look. So several changes
     /// between two looks are a single change, and a slow reader costs nothing. A look is

@@ -160,7 +160,7 @@ pub struct ChildFailure<'a> {
 }
 
 impl<'a> ChildFailure<'a> {
-    /// The child's name, as given to [`ChildSpec::new`](crate::ChildSpec::new).
+    /// Returns the child's name, as given to [`ChildSpec::new`](crate::ChildSpec::new).
     #[must_use]
     pub fn name(&self) -> &'a str {
         self.child
@@ -247,7 +247,7 @@ impl View {
         lock(&self.inner).above = Arc::downgrade(above);
     }
 
-    /// The count of changes, here and below.
+    /// Returns the count of changes, here and below.
     pub(crate) fn version(&self) -> u64 {
         lock(&self.inner).version
     }
@@ -265,7 +265,7 @@ impl View {
         drop(before);
     }
 
-    /// The waiter leaves.
+    /// Removes the waiter, which leaves.
     pub(crate) fn leave(&self, seat: &mut Seat) {
         if let Some(seat) = seat.0.take() {
             let waker = lock(&self.inner).watchers.remove(&seat);
@@ -273,12 +273,12 @@ impl View {
         }
     }
 
-    /// The end of the supervisor, if any.
+    /// Returns the end of the supervisor, if any.
     pub(crate) fn end_cause(&self) -> Option<ExitCause> {
         lock(&self.inner).end.clone()
     }
 
-    /// The supervisor has ended, and its end is public.
+    /// Notes that the supervisor has ended, and that its end is public.
     pub(crate) fn set_end(&self, cause: ExitCause) {
         let mut inner = lock(&self.inner);
         inner.end = Some(cause);
@@ -287,12 +287,12 @@ impl View {
         changed.tell();
     }
 
-    /// The oldest child of this name.
+    /// Returns the oldest child of this name.
     pub(crate) fn id_of(&self, name: &str) -> Option<ChildId> {
         lock(&self.inner).names.get(name)?.first().copied()
     }
 
-    /// The view of a child, if the child is a running supervisor.
+    /// Returns the view of a child, if the child is a running supervisor.
     pub(crate) fn below(&self, id: ChildId) -> Option<Arc<Self>> {
         lock(&self.inner).entries.get(&id)?.below.clone()
     }
@@ -302,7 +302,7 @@ impl View {
         look(&lock(&self.inner).entries);
     }
 
-    /// Whether a child here or below has this process. O(children).
+    /// Returns whether a child here or below has this process. O(children).
     pub(crate) fn has(&self, process: Pid) -> bool {
         let inner = lock(&self.inner);
         let entries = inner.entries.values();
@@ -314,7 +314,7 @@ impl View {
         below.iter().any(|it| it.has(process))
     }
 
-    /// The supervisor has ended. Returns its living children.
+    /// Notes that the supervisor has ended. Returns its living children.
     pub(crate) fn end(&self) -> Vec<(ChildId, Entry)> {
         lock(&self.inner).is_over = true;
         let mut left = self.entries();
@@ -322,7 +322,7 @@ impl View {
         left
     }
 
-    /// The supervisor and all its children have ended.
+    /// Notes that the supervisor and all its children have ended.
     pub(crate) fn set_gone(&self) {
         let mut inner = lock(&self.inner);
         inner.is_over = true;
@@ -339,7 +339,8 @@ impl View {
         changed.tell();
     }
 
-    /// Whether the dead supervisor has living children. The last of their ends wakes `waker`.
+    /// Returns whether the dead supervisor has living children. The last of their ends wakes
+    /// `waker`.
     pub(crate) fn has_orphans(&self, waker: impl FnOnce() -> Waker) -> bool {
         let mut inner = lock(&self.inner);
         let has_some = !inner.is_gone && inner.entries.values().any(|it| it.pid.is_some());
@@ -365,7 +366,7 @@ impl View {
         (inner.entries.get(&id)).map_or_else(|| "".into(), |it| Arc::clone(&it.name))
     }
 
-    /// The last end of a child.
+    /// Returns the last end of a child.
     pub(crate) fn last_of(&self, id: ChildId) -> Option<ExitCause> {
         lock(&self.inner).entries.get(&id)?.last.clone()
     }
@@ -388,7 +389,7 @@ impl View {
         }
     }
 
-    /// Whether the child was asked to finish.
+    /// Returns whether the child was asked to finish.
     pub(crate) fn is_stopping(&self, id: ChildId) -> bool {
         let inner = lock(&self.inner);
         (inner.entries.get(&id)).is_some_and(|it| it.state == ChildState::Stops)
@@ -399,13 +400,13 @@ impl View {
         entries.iter().map(|(id, it)| (*id, it.clone())).collect()
     }
 
-    /// The number of children, and of running children. O(1).
+    /// Returns the number of children, and of running children. O(1).
     pub(crate) fn count(&self) -> (usize, usize) {
         let inner = lock(&self.inner);
         (inner.entries.len(), inner.running)
     }
 
-    /// A child by its name or path; a path has slashes between names.
+    /// Finds a child by its name or path; a path has slashes between names.
     pub(crate) fn find(&self, path: &str) -> Option<Entry> {
         match self.first_of(path)? {
             (entry, None) => Some(entry),
@@ -413,7 +414,7 @@ impl View {
         }
     }
 
-    /// The first child on a path, and the rest of the path.
+    /// Finds the first child on a path, and returns also the rest of the path.
     fn first_of<'a>(&self, path: &'a str) -> Option<(Entry, Option<&'a str>)> {
         let by_name = |name: &str| {
             let inner = lock(&self.inner);
@@ -427,7 +428,7 @@ impl View {
         Some((by_name(first)?, Some(rest)))
     }
 
-    /// Whether a child is up, by its name or path.
+    /// Tells whether a child is up, by its name or path.
     pub(crate) fn up(&self, path: &str) -> Up {
         // The supervisor above has not noted the end.
         if self.is_over() {
@@ -450,19 +451,19 @@ impl View {
         }
     }
 
-    /// The names of some children, for errors.
+    /// Returns the names of some children, for errors.
     pub(crate) fn names(&self) -> String {
         let inner = lock(&self.inner);
         let names = inner.entries.values().map(|it| format!("{:?}", it.name));
         names.take(SHOWN).collect::<Vec<_>>().join(", ")
     }
 
-    /// Whether the supervisor has ended.
+    /// Returns whether the supervisor has ended.
     pub(crate) fn is_over(&self) -> bool {
         lock(&self.inner).is_over
     }
 
-    /// The paths of the children that were too slow to stop.
+    /// Returns the paths of the children that were too slow to stop.
     pub(crate) fn slow(&self) -> Vec<String> {
         let mut slow = Vec::new();
         self.add_slow("", &mut slow);
@@ -487,12 +488,12 @@ impl View {
         self.infos(|entry| entry.below.as_deref().map(Self::children))
     }
 
-    /// The same, without those below.
+    /// Returns the children, without those of supervisors below.
     pub(crate) fn own_children(&self) -> Vec<ChildInfo> {
         self.infos(|_| None)
     }
 
-    /// The name of the strategy.
+    /// Returns the name of the strategy.
     pub(crate) fn strategy(&self) -> &'static str {
         name_of(self.strategy)
     }

@@ -1,4 +1,4 @@
-//! Values that a process deals with together, in virtual time.
+//! Batches of values, in virtual time.
 
 use crate::support::*;
 use ganger_proc_api::{Actor, Completion, Context, StepOutput, StepResult};

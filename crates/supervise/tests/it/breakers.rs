@@ -100,7 +100,7 @@ impl Actor for Client {
     }
 }
 
-/// A process that sleeps until then does not wake in vain, again and again.
+/// Checks that a process sleeps until the given time without waking in vain.
 // pins: W12
 #[test]
 fn what_is_refused_during_a_probe_is_told_of_a_moment_to_come() {

@@ -1,4 +1,4 @@
-//! Trees under faults of the simulation: whatever happens, none is left behind.
+//! Trees under faults of the simulation: no process is left behind.
 
 use crate::support::*;
 use ganger_proc_api::{Actor, BoxError, CancelReason, Context, StepOutput, StepResult};
@@ -61,14 +61,14 @@ fn whatever_fails_no_child_runs_twice_and_none_is_left() {
     chaos(seeds(), 5);
 }
 
-/// A supervisor, and what stops its children when it has failed, fail together.
+/// Fails a supervisor together with the helper process for its orphans.
 // pins: S1, S10
 #[test]
 fn where_most_fails_no_child_runs_twice_either() {
     chaos(seeds(), 60);
 }
 
-/// Trees whose steps panic so many times out of a thousand.
+/// Runs trees whose steps panic `step_panics` times out of a thousand.
 fn chaos(seeds: u64, step_panics: u32) {
     let faults = Faults {
         step_panics,
@@ -119,7 +119,7 @@ fn chaos(seeds: u64, step_panics: u32) {
             for _ in 0..rt.choose(12) {
                 let path = ["a", "b", "below/c", "below/d"][rt.choose(4)];
                 if let Ok(address) = tree.address::<u64>(path) {
-                    // Refused by one that has just ended.
+                    // A child refuses if it has just ended.
                     let _ = address.send(rt.choose(4) as u64);
                 }
                 for _ in 0..rt.choose(40) {
@@ -136,7 +136,7 @@ fn chaos(seeds: u64, step_panics: u32) {
             rt.settle();
         }
         let report = rt.stop(secs(10));
-        // An orphan that does not finish when it is asked to is left to the stop of the scheduler.
+        // An orphan may not finish on request: then the stop of the scheduler ends it.
         assert_eq!(report.stuck.len(), 0);
         for (name, alive) in alive.iter().enumerate() {
             assert_eq!(

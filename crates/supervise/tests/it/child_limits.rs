@@ -1,11 +1,12 @@
-//! Children with a limit of their mailbox, and without one.
+//! Children with and without a limit of their mailbox.
 
 use crate::support::*;
 use ganger_proc_api::{SendErrorKind, actor_fn};
 use ganger_sched::{Address, Builder};
 use ganger_supervise::{ChildSpec, Supervisor};
 
-/// How many messages the process takes at once, up to fifty. No worker runs meanwhile.
+/// Returns the number of messages that the process takes at once, up to fifty. No worker runs
+/// meanwhile.
 fn room(address: &Address<bool>) -> usize {
     let send = |_: &i32| match address.send(true) {
         Ok(()) => true,

@@ -1,4 +1,4 @@
-//! What is told of failures.
+//! Reports of failures.
 
 use crate::support::*;
 use ganger_supervise::{ChildSpec, Supervisor};

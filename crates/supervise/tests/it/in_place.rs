@@ -17,7 +17,7 @@ struct Receiver {
     /// How often the number 13 is still too much.
     bad: Arc<AtomicU32>,
     panics: bool,
-    /// So many starts fail, but for the first.
+    /// The number of later starts that fail: the first start never does.
     broken: Arc<AtomicU32>,
 }
 
@@ -252,7 +252,7 @@ fn a_caller_hears_the_cause_of_a_failure_in_place() {
         let child = ChildSpec::dead_letter("d", |it: &Question| it.0, dead_letter, divide);
         let tree = Supervisor::one_for_one().with(child).start(rt).unwrap();
         let address = tree.address::<Question>("d").unwrap();
-        // One question is kept in the state of the incarnation that fails with the next one.
+        // The incarnation keeps the first question in its state, and fails with the second.
         let calls = [1, 0, 4].map(|by| address.call(move |reply| (by, reply)).begin());
         rt.settle();
         let [kept, fails, works] = calls.map(|it| it.wait());
@@ -271,7 +271,7 @@ fn a_caller_hears_the_cause_of_a_failure_in_place() {
     });
 }
 
-/// Notes whether it is dropped as what a failed process has: so do the guards of locks.
+/// Notes at its drop whether its process has failed, as the guards of locks do.
 struct Probe(Log);
 
 impl Drop for Probe {

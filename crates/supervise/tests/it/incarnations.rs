@@ -1,5 +1,4 @@
-//! What a failed incarnation leaves to the next one, and what goes with it. Links and groups have a
-//! test beside the models.
+//! The legacy of a failed incarnation. Links and groups have a test with the models.
 
 use crate::support::*;
 use ganger_proc_api::{
@@ -28,7 +27,7 @@ impl ExitAction for Noted {
     }
 }
 
-/// Registers in its `init` what it can, which may fail after that.
+/// Makes registrations in its `init`, which may fail afterwards.
 struct Registers {
     target: Pid,
     log: Log,
@@ -37,7 +36,7 @@ struct Registers {
 }
 
 impl Actor for Registers {
-    /// The incarnation that has put it off; the largest fails.
+    /// The number of the incarnation that has sent the message; the largest number fails.
     type Message = u64;
 
     fn init(&mut self, ctx: &Context) -> Result<(), BoxError> {
@@ -125,7 +124,7 @@ fn what_an_incarnation_has_registered_goes_with_it() {
     });
 }
 
-/// Two kinds of children: the first takes numbers alone, the others what is said.
+/// Creates a process that takes numbers alone, unless it is a later child and `takes_all` holds.
 fn of_some_kind(is_first: bool, takes_all: bool) -> Box<dyn Process> {
     use ganger_proc_api::ActorProcess;
     if is_first || !takes_all {
@@ -170,7 +169,7 @@ fn a_child_that_restarts_in_place_takes_its_type_meanwhile_and_says_that_it_rest
                 untyped.send(Message::of(true)).unwrap();
                 assert!(tree.address::<u64>("c").is_err());
             } else {
-                // The number that was kept has the next one fail, and so on.
+                // The kept number makes the next incarnation fail, and so on.
                 rt.run_for(ms(150));
                 let refused = untyped.send(Message::of(true)).unwrap_err().to_string();
                 assert!(refused.contains("it restarts"), "{refused}");

@@ -7,7 +7,7 @@ use ganger_supervise::{ChildSpec, Supervisor};
 
 struct Trace(u64);
 
-/// Notes its trace, and takes another one. Fails at a message.
+/// Notes its trace, and sets the next trace. Fails at a message.
 struct Traced(Log);
 
 impl Actor for Traced {

@@ -1,4 +1,4 @@
-//! Pools of all kinds under panics, callers that leave, and factories that fail.
+//! Pools of all kinds under panics, leaving callers and failing factories.
 
 use crate::pools::{stop, why};
 use crate::support::*;
@@ -6,16 +6,16 @@ use ganger_supervise::{BackOff, Overload, Pool, PoolError, Routing};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-/// How many functions of workers there are, and how many there were at a time at the most.
+/// The numbers of living functions of workers: now, and at the peak.
 #[derive(Default)]
 struct Functions {
     now: AtomicUsize,
     most: AtomicUsize,
-    /// So many more can't be made.
+    /// The number of calls of the factory that fail from now on.
     fail: AtomicUsize,
 }
 
-/// Counts the function that it is a part of.
+/// Counts a worker's function, as a part of the function.
 struct Counted(Arc<Functions>);
 
 impl Counted {
@@ -37,7 +37,7 @@ impl Drop for Counted {
     }
 }
 
-/// What has become of a job, by its caller.
+/// The end of a job, by its caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Fate {
     Served,
@@ -149,7 +149,7 @@ fn whatever_the_pool_is_like_each_job_has_one_fate_and_the_counts_agree() {
             match fate {
                 Fate::Served => assert_eq!(is, (1, 0), "{job}"),
                 Fate::Panicked => assert_eq!(is, (tries, 0), "{job}"),
-                // One that was put back after a panic may be refused.
+                // The pool may refuse a job after its panic.
                 Fate::Refused if job % 5 == 4 => assert!(is.0 < tries && is.1 == 1, "{job}"),
                 Fate::Refused => assert_eq!(is, (0, 1), "{job}"),
                 Fate::Left => assert!(is.0 <= tries && is.1 <= 1, "{job}"),

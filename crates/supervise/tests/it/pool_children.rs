@@ -1,4 +1,4 @@
-//! Pools that are children of a supervisor.
+//! Pools as children of a supervisor.
 
 use crate::pools::{divide, why};
 use crate::support::*;
@@ -30,7 +30,7 @@ fn a_pool_is_a_child_with_its_place_in_the_stop_order() {
             .child("last", log.child("last"))
             .start(rt)
             .unwrap();
-        // Its workers fail too often, and it is restarted. What gives it jobs stays.
+        // Its workers fail too often, and it is restarted. The handle for jobs stays.
         let before = tree.child("pool").unwrap();
         let error = rt.answer(pool.call(7)).unwrap_err();
         assert!(matches!(why(&error), Some(PoolError::Panicked(_))));
@@ -39,7 +39,7 @@ fn a_pool_is_a_child_with_its_place_in_the_stop_order() {
             assert_ne!(tree.child("pool"), Some(before));
         }
         let _ = log.take();
-        // What it has admitted is carried out before the child before it stops.
+        // The pool does the admitted jobs before the earlier child stops.
         let calls: Vec<_> = (1..5).map(|job| pool.call(job).begin()).collect();
         tree.cancel("enough").unwrap();
         end_of(rt, tree);

@@ -1,4 +1,4 @@
-//! The jobs that wait for a pool: places of callers that have left, and the order of age.
+//! The waiting jobs of a pool: places of callers after their leave, and the order of age.
 
 use crate::pools::{divide, stop, why};
 use crate::support::*;
@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 
-/// No caller is refused in favour of one that has left.
+/// Checks that a caller's leave makes room for another caller.
 // pins: W4, W5
 #[test]
 fn callers_that_have_left_give_their_places_up() {
@@ -27,7 +27,7 @@ fn callers_that_have_left_give_their_places_up() {
         let first = call(1).begin();
         let leaves = call(2).begin();
         drop(leaves);
-        // Again and again: those that were there at a look, and those that came after it.
+        // Callers leave again and again, before and after a look at the queue.
         for by in 3..10 {
             let leaves = call(by).begin();
             assert!(!leaves.is_ready(), "{by}: there is a place");
@@ -120,7 +120,7 @@ fn a_job_that_waits_too_long_is_answered_in_time() {
         let expired = |job| (job, PoolError::Expired);
         assert_eq!(*handled.lock().unwrap(), [expired(1), expired(2)]);
         assert_eq!((pool.stats().queued, pool.stats().expired), (0, 2));
-        // One that comes after a time without jobs.
+        // A job comes after a time without jobs.
         rt.run_for(secs(30));
         let third = call(4).begin();
         rt.run_for(ms(2_100));
@@ -129,7 +129,7 @@ fn a_job_that_waits_too_long_is_answered_in_time() {
     });
 }
 
-/// The job that waits for its retry has come last. It is refused after those before it.
+/// Checks that the pool refuses the older jobs before a job with a retry.
 // pins: W4
 #[test]
 fn a_job_that_waits_for_its_retry_is_as_old_as_it_is() {
@@ -140,7 +140,7 @@ fn a_job_that_waits_for_its_retry_is_as_old_as_it_is() {
     assert!(rounds > 0, "in no run an older job waits");
 }
 
-/// Says whether an older job waits while another one is to be tried again.
+/// Returns whether an older job waits while the pool puts a job off for its retry.
 fn retries_late(rt: &Rt<'_>) -> bool {
     let remote: Arc<Mutex<Option<PoolRemote<u32, u32>>>> = Arc::default();
     let theirs = Arc::clone(&remote);
@@ -214,7 +214,7 @@ fn new_jobs_are_passed_over_or_wait_as_others_do() {
     });
 }
 
-/// One of two workers is away, with a job in its line. The other one takes what comes in.
+/// Keeps a worker away, with a job in its line. The other worker takes the new jobs.
 // pins: W1, W3
 #[test]
 fn a_free_worker_takes_new_jobs_while_another_ones_job_waits() {
@@ -223,7 +223,7 @@ fn a_free_worker_takes_new_jobs_while_another_ones_job_waits() {
         let theirs = Arc::clone(&has_panicked);
         let made = AtomicUsize::new(0);
         let make = move || {
-            // The first that is made again can't be made.
+            // The first replacement of a function fails.
             assert_ne!(made.fetch_add(1, Ordering::SeqCst), 2, "on purpose");
             let has_panicked = Arc::clone(&theirs);
             move |job: u32| {
@@ -251,7 +251,7 @@ fn a_free_worker_takes_new_jobs_while_another_ones_job_waits() {
     });
 }
 
-/// Jobs that come one right after the other wake a worker each.
+/// Checks that jobs that come right after each other wake a worker each.
 // pins: W1
 #[test]
 fn each_idle_worker_is_woken_for_a_job_of_its_own() {

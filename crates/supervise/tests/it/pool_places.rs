@@ -1,4 +1,5 @@
-//! The places of a pool's workers: each has one worker at a time, whatever its function takes.
+//! The places of a pool's workers: each has a single worker at a time, however slow its function
+//! is.
 
 use crate::pools::{stop, why};
 use crate::support::*;
@@ -7,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-/// How many are at something now, and were at a time at the most.
+/// The number of threads in a call: now, and at the peak.
 #[derive(Default)]
 struct AtOnce {
     now: AtomicUsize,
@@ -28,7 +29,7 @@ impl AtOnce {
     }
 }
 
-/// The function of a worker is made slowly. Meanwhile no other worker takes its place.
+/// Makes the function of a worker slowly. Meanwhile no other worker takes its place.
 // pins: W1, W6, W7, W8
 #[test]
 fn a_worker_that_is_replaced_slowly_has_its_place_alone() {
@@ -67,7 +68,7 @@ fn a_worker_that_is_replaced_slowly_has_its_place_alone() {
     }
 }
 
-/// The function can't be made for a while. The pool lives on, and jobs wait.
+/// Fails to make the function for a while. The pool lives on, and jobs wait.
 // pins: W13
 #[test]
 fn a_pool_whose_functions_can_not_be_made_waits_longer_each_time() {
@@ -112,7 +113,7 @@ fn a_pool_whose_functions_can_not_be_made_waits_longer_each_time() {
     }
 }
 
-/// What is to be tried again has no worker any more.
+/// Ends the pool before the second try of a job, for which no worker is left.
 // pins: W2, W3
 #[test]
 fn a_job_that_panics_after_the_end_of_its_pool_is_refused() {
@@ -140,7 +141,7 @@ fn a_job_that_panics_after_the_end_of_its_pool_is_refused() {
     assert_eq!((stats.queued, stats.retried), (0, 1));
 }
 
-/// No job waits, so the stop does not wait either.
+/// Checks that the stop does not wait, as no job waits.
 // pins: W2, W13
 #[test]
 fn a_pool_stops_while_a_worker_waits_for_its_function() {

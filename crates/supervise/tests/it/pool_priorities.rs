@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 
 type Jobs = Arc<Mutex<Vec<u64>>>;
 
-/// A pool of one worker, which notes the jobs that it begins, and those that are refused.
+/// Starts a pool of one worker, which notes the jobs that it begins, and the refused jobs.
 fn noting(rt: &Rt<'_>, pool: impl FnOnce(Pool<u64, u64>) -> Pool<u64, u64>) -> Noting {
     let [begun, refused] = [0; 2].map(|_| Jobs::default());
     let (notes, refuses) = (Arc::clone(&begun), Arc::clone(&refused));
@@ -35,7 +35,7 @@ struct Noting {
     refused: Jobs,
 }
 
-/// What a pool does whose jobs all wait, as a list in the order of admission: priority and job.
+/// A model of a pool in which all jobs wait: a list of priority and job, in the order of admission.
 struct Plain {
     most: usize,
     overload: Overload,
@@ -86,7 +86,7 @@ fn jobs_of_a_higher_priority_come_first_and_the_lowest_give_way() {
         pool.suspend();
         let mut calls = Vec::new();
         for job in 0..rt.choose(20) as u64 {
-            // One above the highest is as the highest.
+            // A priority above the highest counts as the highest.
             let priority = rt.choose(priorities + 1);
             plain.admit(priority.min(priorities - 1), job);
             let remote = pool.with_priority(priority);
@@ -117,7 +117,8 @@ fn jobs_of_a_higher_priority_come_first_and_the_lowest_give_way() {
         }
         assert_eq!(pool.stats().queued, 0);
         let begun = noting.begun.lock().unwrap().clone();
-        // The worker takes jobs of its own before those of all, in one priority. There are both.
+        // Within a priority, the worker takes its own jobs before the common jobs. The test has
+        // both.
         let mut order = plain.order();
         let mut sorted = begun.clone();
         sorted.sort_unstable();

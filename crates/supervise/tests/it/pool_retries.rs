@@ -1,4 +1,4 @@
-//! Pools that wait before they try a job again.
+//! Waits of pools before a further try of a job.
 
 use crate::pools::{stop, why};
 use crate::support::*;
@@ -8,10 +8,10 @@ use ganger_supervise::{BackOff, Overload, Pool, PoolError, PoolHandle};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// A job, and how often it fails: with a panic for a number that is odd, or with an error.
+/// A job, and the number of its failures: panics for an odd job, errors for an even job.
 type Job = (u64, u32);
 
-/// The tries that were begun, with their times since the start of the pool.
+/// The begun tries, with their times since the start of the pool.
 #[derive(Clone, Default)]
 struct Tries(Arc<Mutex<Vec<(u64, Duration)>>>);
 
@@ -50,7 +50,7 @@ fn flaky(
     pool
 }
 
-/// Whether the tries are so many milliseconds apart, but for what turns take.
+/// Checks that the tries are this number of milliseconds apart, except for the time of turns.
 #[track_caller]
 fn assert_apart(tries: &[Duration], millis: &[u64]) {
     let apart: Vec<_> = tries.windows(2).map(|it| it[1] - it[0]).collect();
@@ -76,7 +76,7 @@ fn a_job_that_fails_is_tried_again_after_waits_that_grow() {
         let calls = [(0, 3), (1, 3)].map(|job| pool.call_by(job.0, job).begin());
         rt.run_for(ms(1));
         assert_eq!((pool.stats().queued, pool.stats().in_flight), (2, 0));
-        // Others are not kept waiting.
+        // A new job does not wait for the retries.
         assert_eq!(rt.answer(pool.call((2, 0))).unwrap(), 2);
         rt.run_for(ms(1_000));
         for (job, call) in (0..).zip(calls) {

@@ -277,7 +277,7 @@ fn a_lazy_pool_has_workers_while_there_are_jobs() {
     });
 }
 
-/// A stranger that knows where a key leads in one pool does not know it of another one.
+/// Checks that the worker of a key in a pool tells nothing of its worker in another pool.
 // pins: W6
 #[test]
 fn the_worker_of_a_key_differs_from_pool_to_pool() {
@@ -330,12 +330,12 @@ fn an_adaptive_pool_grows_while_jobs_wait_and_shrinks_when_workers_are_idle() {
         let workers = || pool.stats().workers;
         rt.settle();
         assert_eq!(workers(), 1);
-        // A burst that does not last starts none.
+        // A short burst starts no worker.
         let burst: Vec<_> = (1..50).map(|by| pool.call(by).begin()).collect();
         rt.settle();
         assert!(burst.iter().all(ganger_sched::Answer::is_ready));
         assert_eq!(workers(), 1);
-        // Nothing is taken: one more each 100 ms, up to four.
+        // The workers take no job: a worker more starts each 100 ms, up to four.
         let suspended = rt.choose(2) == 0;
         if suspended {
             pool.suspend();
@@ -379,7 +379,8 @@ fn an_adaptive_pool_whose_workers_are_busy_has_more_of_them() {
     assert!(matches!(pool.stop(), ExitReason::Cancelled(_)));
 }
 
-/// The second pool is the clock of the first: what it has time for, the first one would have, too.
+/// Takes the second pool as the clock of the first: the first pool would have had the time for the
+/// same starts.
 // pins: W8
 #[test]
 fn an_adaptive_pool_has_patience() {
@@ -445,7 +446,7 @@ fn an_inline_pool_carries_jobs_out_where_they_are_called() {
         assert_eq!(refused.try_iter().collect::<Vec<_>>(), [(0, full)]);
         let error = pool.call(7).wait().unwrap_err();
         assert!(matches!(why(&error), Some(PoolError::Panicked(_))));
-        // Of the five jobs of the call that was refused, four came to an end.
+        // The refused call had five jobs, of which four came to an end.
         let stats = pool.stats();
         assert_eq!((stats.served, stats.retried, stats.panicked), (8, 1, 1));
         assert_eq!((stats.in_flight, stats.workers), (0, 0));
@@ -453,7 +454,7 @@ fn an_inline_pool_carries_jobs_out_where_they_are_called() {
         stop(rt, pool);
         let error = PoolError::Stopping;
         assert_eq!(remote.send(2), Err(Refused { job: 2, error }));
-        // It had the pool, which has it.
+        // The function and the pool own each other.
         *own.lock().unwrap() = None;
     });
 }

@@ -115,7 +115,7 @@ fn restarts_and_stops_of_a_child_that_stops_are_all_answered() {
         let [one, other] = restarts.map(|it| it.wait().unwrap());
         assert_eq!(one, other);
         assert!(one != before && tree.child("c") == Some(one));
-        // One that is being forgotten does not come back.
+        // A child does not come back during its removal.
         let remove = tree.remove_child("c").begin();
         rt.run_for(ms(10));
         let restart = tree.restart_child("c").begin();
@@ -134,7 +134,7 @@ fn restarts_and_stops_of_a_child_that_stops_are_all_answered() {
 fn a_start_that_waits_is_answered_when_it_is_not_to_be_any_more() {
     sim(62).check_seeds(60, |rt| {
         for case in 0..4 {
-            // A temporary child is to be restarted, and its group is restarted meanwhile.
+            // The group restarts during the restart of a temporary child.
             let most = if case == 1 { 0 } else { 9 };
             let log = Log::default();
             let tree = Supervisor::one_for_all()
@@ -224,7 +224,7 @@ fn a_task_does_not_wait_for_its_own_end() {
             let errors = errors.lock().unwrap().clone();
             assert_eq!(errors.len(), 1, "case {case}");
             assert!(errors[0].contains("its own end"), "{errors:?}");
-            // What it has asked for is done.
+            // The tree does the asked act.
             assert!(tree.slow().is_empty());
             match case {
                 0 => {}

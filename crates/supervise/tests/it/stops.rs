@@ -28,7 +28,7 @@ fn a_stop_of_the_scheduler_walks_the_tree() {
     });
 }
 
-/// Its supervisor is still to be stopped, because a child after that takes its time.
+/// Fails a child while its supervisor waits for its own stop, behind a slow child.
 // pins: S11
 #[test]
 fn a_child_that_fails_in_a_stop_of_the_scheduler_is_not_restarted() {
@@ -79,7 +79,7 @@ fn a_stop_shares_its_time_and_the_tree_says_which_child_was_slow() {
         .unwrap();
     log.take();
     let report = scheduler.stop(ms(900)).unwrap();
-    // Only the slow one was terminated, and the others have had their turn.
+    // Only the slow child was terminated, and each other child has had its turn.
     assert_eq!(report.stuck, []);
     assert_eq!(log.take(), ["-x", "-w", "-a"]);
     assert_eq!(tree.slow(), ["s/x"]);
@@ -97,7 +97,7 @@ fn orphans_of_a_stop_have_its_time_to_finish() {
             .unwrap();
         let pid = tree.pid();
         rt.begin_stop(secs(10));
-        // It takes no step any more, so it asks no child to finish.
+        // The supervisor takes no step any more, so no child is asked to finish.
         drop(rt.terminate(pid));
         let report = rt.stop(secs(10));
         assert_eq!((report.forced, report.stuck.len()), (0, 0));
@@ -179,7 +179,7 @@ fn a_stop_says_which_children_were_too_slow() {
     });
 }
 
-/// A child that needs that long to clean up when it is asked to stop.
+/// Creates a child that needs this time to clean up when the child is asked to stop.
 fn slow(log: &Log, name: &'static str, time: Duration) -> ChildSpec {
     let make = log.child(name);
     ChildSpec::new(name, move || Noting {

@@ -1,4 +1,4 @@
-//! Schedulers with timers, and children that note what happens to them.
+//! Schedulers with timers, and children that note their starts and ends.
 
 use ganger_proc_api::internal::RunnerOutput as _;
 use ganger_proc_api::{
@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long a test waits for something that is bound to happen before it fails.
+/// The time after which a wait of a test fails.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(crate) const fn secs(seconds: u64) -> Duration {
@@ -38,7 +38,7 @@ pub(crate) fn until(what: &str, is_so: impl Fn() -> bool) {
     }
 }
 
-/// What the children have noted, in order.
+/// The notes of the children, in order.
 #[derive(Clone, Default)]
 pub(crate) struct Log(Arc<Mutex<Vec<String>>>);
 
@@ -47,12 +47,12 @@ impl Log {
         self.0.lock().unwrap().push(what.into());
     }
 
-    /// What has been noted since the last call.
+    /// Takes the notes since the last call.
     pub(crate) fn take(&self) -> Vec<String> {
         std::mem::take(&mut self.0.lock().unwrap())
     }
 
-    /// A child that notes its start and its end.
+    /// Creates a child that notes its start and its end.
     pub(crate) fn child(&self, name: &'static str) -> impl Fn() -> Noting + Send + Sync + use<> {
         let log = self.clone();
         move || Noting {
@@ -64,7 +64,7 @@ impl Log {
     }
 }
 
-/// What a [`Noting`] child is told to do.
+/// A message to a [`Noting`] child.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Do {
     Fail,
@@ -77,7 +77,7 @@ pub(crate) enum Do {
 pub(crate) enum Stops {
     AtOnce,
     Never,
-    /// It has to clean up for so long first, and notes that it has.
+    /// The child cleans up for this time first, and notes the end of the clean-up.
     After(Duration),
 }
 

@@ -1,4 +1,4 @@
-//! Supervisors, one behaviour after the other.
+//! The behaviours of supervisors.
 
 use crate::support::*;
 use ganger_proc_api::{
@@ -161,7 +161,7 @@ fn a_supervisor_restarts_after_each_kind_of_failure_and_gives_up_after_too_many(
 // pins: S2
 #[test]
 fn a_child_that_ends_at_once_has_its_own_cause() {
-    // The notice of a child that is gone before its monitor would say that there is none.
+    // A monitor of a child after its end would report `NotFound`.
     sim(3).check_seeds(60, |rt| {
         let starts = Arc::new(AtomicUsize::new(0));
         let count = Arc::clone(&starts);
@@ -377,7 +377,7 @@ fn a_supervisor_is_started_again_when_its_orphans_have_ended() {
         assert_eq!(log.take(), ["+x", "+z"]);
         rt.terminate(tree.child("s").unwrap()).unwrap();
         if rt.choose(2) == 0 {
-            // So does one below it.
+            // The supervisor below ends as well.
             drop(rt.terminate(tree.child("s/t").unwrap()));
         }
         rt.settle();
@@ -437,7 +437,7 @@ fn a_supervisor_in_a_box_is_seen_with_its_children() {
     });
 }
 
-/// Starts a child that it is told of the end of.
+/// Starts a child, and hears of its end.
 struct Asker(Tree, Log, Stops);
 
 impl Actor for Asker {

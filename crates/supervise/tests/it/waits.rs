@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context as Waiting, Poll, Wake, Waker};
 
-/// A supervisor `web` with a child `cache` that waits for 20 ms before it is restarted.
+/// Creates a supervisor `web` with a child `cache` that waits for 20 ms before it is restarted.
 fn web(log: &Log) -> Supervisor {
     let log = log.clone();
     Supervisor::one_for_one().child("web", move || {
@@ -25,14 +25,14 @@ fn web(log: &Log) -> Supervisor {
     })
 }
 
-/// A task that waits until that child is up, and ends with the number of its PID.
+/// Starts a task that waits until the child is up, and ends with the number of the child's PID.
 fn wait_up(rt: &Rt<'_>, tree: &Tree, path: &'static str) -> ProcessHandle {
     let tree = tree.clone();
     let wait = async move |_: Cx| Ok(tree.wait_up(path).await?.id());
     rt.spawn(wait).unwrap()
 }
 
-/// A step that asks for the same.
+/// Starts a process that asks in a step, as `wait_up` does in a task.
 fn ask_up(rt: &Rt<'_>, tree: &Tree, path: &'static str) -> ProcessHandle {
     let tree = tree.clone();
     let step = process_fn(move |_, events, out: &mut StepOutput| {
@@ -91,7 +91,7 @@ fn a_wait_for_a_child_ends_when_that_runs() {
         assert_eq!(ends, [Some(second); 2]);
         assert_ne!(first, second);
 
-        // The supervisor on the path is another one then.
+        // Another supervisor is then on the path.
         let before = tree.child("web").unwrap();
         rt.terminate(before).unwrap();
         let waits = wait_up(rt, &tree, "web/cache");
@@ -250,7 +250,7 @@ fn a_wait_that_is_dropped_leaves_nothing_and_one_that_is_polled_again_has_one_pl
         for _ in 0..3 {
             assert!(end.as_mut().poll(&mut waiting).is_pending());
         }
-        // The test's, the waker's, and the one that waits.
+        // The references of the test, of the waker, and of the wait.
         assert_eq!(Arc::strong_count(&wakes), 3);
         drop(end);
         assert_eq!(Arc::strong_count(&wakes), 2);
@@ -275,7 +275,7 @@ fn a_handle_is_waited_for_by_a_task() {
     });
 }
 
-/// A tree whose child is waiting to be restarted, for a time that no test waits for.
+/// Starts a tree whose child waits to be restarted, for a time that no test waits for.
 fn hurt(scheduler: &Scheduler) -> TreeHandle {
     let child = ChildSpec::new("a", || actor_fn(|_, (): (), _| Err("no luck".into())));
     let tree = Supervisor::one_for_one().with(child.back_off(secs(3_000)));
@@ -298,7 +298,7 @@ fn threads_wait_at_a_tree_and_workers_do_not() {
     let in_time = tree.changes().next_timeout(ms(1));
     assert!(matches!(in_time, Err(TreeError::Timeout)), "{in_time:?}");
 
-    // In a step a wait would block the worker, but not in a call that may block.
+    // In a step a wait would block the worker, except in a call of `blocking`.
     let asks = (*tree).clone();
     let asks = scheduler.spawn(process_fn(move |ctx, _, out| {
         let refused = asks.wait_up("a").wait();

@@ -5,7 +5,7 @@ use super::*;
 use proptest::prelude::{ProptestConfig, any, prop, prop_oneof, proptest};
 use proptest::strategy::{Just, Strategy as Values};
 
-/// What happens to a supervisor.
+/// An event of a supervisor.
 #[derive(Debug, Clone, Copy)]
 enum Happens {
     Ends(usize, Ended),
@@ -47,7 +47,7 @@ fn child(kind: u8) -> Rules {
     }
 }
 
-/// Children that end when it pleases them: the rules of order hold at each act.
+/// Plays with children that end when it pleases them: the rules of order hold at each act.
 fn play_with_slow_children(strategy: Strategy, most: u32, children: &[Rules], all: &[Happens]) {
     let window = Arc::new(Mutex::new(Window::new(most, 5 * SECOND)));
     let mut plan = Plan::new(strategy, AutoShutdown::Never, window, 7);

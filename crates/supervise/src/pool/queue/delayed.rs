@@ -30,7 +30,7 @@ impl<J, A> Delayed<J, A> {
         Some(entry)
     }
 
-    /// The due time of the first job.
+    /// Returns the due time of the first job.
     pub(super) fn next(&self) -> Instant {
         self.due.first().map_or(Instant::NEVER, |it| it.0)
     }

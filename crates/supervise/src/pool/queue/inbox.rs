@@ -9,8 +9,8 @@
 //!    in a single critical section. Afterwards it wakes that worker.
 //! 2. A worker takes the first job out of the inbox, while the inbox says that this is all: no job
 //!    waits in a line, no rule holds jobs back, and the pool is not stopping.
-//! 3. All other acts of the queue hold both locks, first that of the lines. Those that look at
-//!    waiting jobs move the inbox into the common line before. Each of them notes at its end
+//! 3. All other acts of the queue hold both locks, first that of the lines. An act that looks at
+//!    waiting jobs first moves the inbox into the common line. Each of them notes at its end
 //!    whether the inbox is all again.
 //!
 //! No wake-up is lost: a worker finds no job and becomes idle in the same critical section.
@@ -20,9 +20,9 @@
 //! release, every job moves that memory twice. With two threads and empty jobs, the median run
 //! takes 0.3 to 0.9 times as long, by how far the processors are apart.
 //!
-//! **Both lines come at once, and the next job ahead of its turn.** What callers use is in the
-//! line of the lock, workers fetch the second line together with it, and a worker that takes a job
-//! has the next one fetched. With two threads and empty jobs, a run takes 0.87 times as long.
+//! **Both lines come at once, and the next job ahead of its turn.** The fields for callers are in
+//! the line of the lock, workers fetch the second line together with it, and a worker that takes a
+//! job has the next one fetched. With two threads and empty jobs, a run takes 0.87 times as long.
 //!
 //! With two threads and empty jobs, one lock for all state took 1.4 to 2 times as long; a lock of
 //! callers beside one of workers 1.2 to 1.8 times, because the workers waited for each other.
@@ -38,7 +38,7 @@ use std::task::Waker;
 /// A moment, in pauses of the processor: a few microseconds.
 const AWAY: u32 = 128;
 
-/// A cache line has so many bytes.
+/// The number of bytes of a cache line.
 const LINE: usize = 64;
 
 /// Locks the inbox for a caller or a worker with a job.
@@ -47,7 +47,7 @@ pub(super) fn pass<J, A>(inbox: &Mutex<Inbox<J, A>>) -> MutexGuard<'_, Inbox<J, 
     inbox.try_lock().unwrap_or_else(|_| pass_later(inbox))
 }
 
-/// As [`pass`], for a worker, which uses the second cache line as well.
+/// Locks the inbox as [`pass`] does, for a worker, which uses the second cache line as well.
 #[inline]
 pub(super) fn pass_worker<J, A>(inbox: &Mutex<Inbox<J, A>>) -> MutexGuard<'_, Inbox<J, A>> {
     let second = ptr::from_ref(inbox).cast::<u8>().wrapping_add(LINE);
@@ -68,7 +68,7 @@ pub(super) struct Inbox<J, A> {
     pub(super) admitted: u64,
     /// Jobs that are in no line yet.
     pub(super) jobs: Line<J, A>,
-    /// Whether callers add jobs. It changes under both locks, as does the next.
+    /// Whether callers add jobs. The field changes under both locks, as does the next.
     pub(super) is_open: bool,
     /// Whether workers take their jobs here, without a look at the lines.
     pub(super) is_direct: bool,
@@ -135,7 +135,7 @@ impl<J, A> Inbox<J, A> {
         Some(entry)
     }
 
-    /// A worker has completed a job.
+    /// Counts a job that a worker has completed.
     #[inline]
     pub(super) fn count_served(&mut self) {
         self.in_flight -= 1;

@@ -61,7 +61,7 @@ impl<J, A> Line<J, A> {
         self.spots.iter().filter_map(Spot::entry)
     }
 
-    /// The jobs from this number on.
+    /// Returns the jobs from this number on.
     pub(super) fn since(&mut self, number: u64) -> impl Iterator<Item = &mut Entry<J, A>> {
         let from = self.spots.partition_point(|it| it.number() < number);
         self.spots.range_mut(from..).filter_map(|it| match it {
@@ -70,7 +70,7 @@ impl<J, A> Line<J, A> {
         })
     }
 
-    /// The job's number is the highest.
+    /// Appends the job with the highest number.
     #[inline]
     pub(super) fn push_back(&mut self, entry: Queued<J, A>) {
         let last = self.spots.back().map(Spot::number);
@@ -89,7 +89,7 @@ impl<J, A> Line<J, A> {
         }
     }
 
-    /// The job's number is the lowest.
+    /// Puts the job with the lowest number in front.
     pub(super) fn push_front(&mut self, entry: Queued<J, A>) {
         let first = self.spots.front().map(Spot::number);
         debug_assert!(first.is_none_or(|it| entry.number < it), "not the first");
@@ -105,13 +105,13 @@ impl<J, A> Line<J, A> {
         Some(entry)
     }
 
-    /// In its place by number. O(n), but O(1) near an end.
+    /// Inserts a job in its place by number. O(n), but O(1) near an end.
     pub(super) fn insert(&mut self, entry: Queued<J, A>) {
         let place = self.spots.partition_point(|it| it.number() < entry.number);
         self.spots.insert(place, Spot::Waits(entry));
     }
 
-    /// The number of the last job. O(1) amortised.
+    /// Returns the number of the last job. O(1) amortised.
     pub(super) fn last(&mut self) -> Option<u64> {
         while let Some(Spot::Gone(_)) = self.spots.back() {
             self.spots.pop_back();
@@ -173,7 +173,8 @@ mod tests {
         })
     }
 
-    /// The line agrees with a sorted set. Numbers come from a linear congruential generator.
+    /// Checks that the line agrees with a sorted set. Numbers come from a linear congruential
+    /// generator.
     // pins: W4, W5
     #[test]
     fn a_line_is_a_sorted_list_whatever_leaves_it() {

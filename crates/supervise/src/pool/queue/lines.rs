@@ -12,7 +12,7 @@ pub(super) struct Lines<J, A> {
 }
 
 impl<J, A> Lines<J, A> {
-    /// Empty lines for at least a single priority.
+    /// Creates empty lines for at least a single priority.
     pub(super) fn new(priorities: usize) -> Self {
         Self {
             first: Line::new(),
@@ -28,7 +28,7 @@ impl<J, A> Lines<J, A> {
         }
     }
 
-    /// The first job of the highest priority with jobs, and its rank.
+    /// Returns the first job of the highest priority with jobs, and its rank.
     #[inline]
     pub(super) fn head(&self) -> Option<(usize, &Entry<J, A>)> {
         match self.first.first() {
@@ -40,12 +40,12 @@ impl<J, A> Lines<J, A> {
         }
     }
 
-    /// All lines, from the highest priority to the lowest.
+    /// Returns all lines, from the highest priority to the lowest.
     pub(super) fn all(&self) -> impl Iterator<Item = &Line<J, A>> {
         [&self.first].into_iter().chain(&self.others)
     }
 
-    /// As [`all`](Self::all), with their ranks.
+    /// Returns all lines as [`all`](Self::all) does, with their ranks.
     pub(super) fn all_mut(&mut self) -> impl Iterator<Item = (usize, &mut Line<J, A>)> {
         let all = [&mut self.first].into_iter().chain(&mut self.others);
         (0..).zip(all)

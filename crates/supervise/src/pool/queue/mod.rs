@@ -78,7 +78,7 @@ impl<J: Send + 'static, A: Send + 'static> Queue<J, A> {
         result
     }
 
-    /// As [`with`](Self::with), with all admitted jobs in their lines.
+    /// Calls `f` as [`with`](Self::with) does, with all admitted jobs in their lines.
     fn with_lines<R>(
         &self,
         f: impl FnOnce(&mut State<J, A>, &mut Inbox<J, A>, &mut Then<J, A>) -> R,
@@ -96,7 +96,7 @@ impl<J: Send + 'static, A: Send + 'static> Queue<J, A> {
         }
     }
 
-    /// The pool begins. The processes of its predecessor have ended.
+    /// Sets the owner of the pool, which begins. The processes of its predecessor have ended.
     pub(super) fn set_owner(&self, owner: Pid, timers: Timers) {
         let mut state = lock(&self.state.0);
         state.owner = Some(owner);
@@ -109,7 +109,7 @@ impl<J: Send + 'static, A: Send + 'static> Queue<J, A> {
         lock(&self.state.0).owner
     }
 
-    /// The queue admits jobs from now on.
+    /// Opens the queue, which admits jobs from now on.
     pub(super) fn open(&self, front: Waker) {
         self.with(|state, inbox, _| {
             state.front = Some(front);
@@ -119,7 +119,7 @@ impl<J: Send + 'static, A: Send + 'static> Queue<J, A> {
         });
     }
 
-    /// The number of higher priorities.
+    /// Returns the number of higher priorities.
     pub(super) fn rank(&self, priority: usize) -> usize {
         (self.limits.priorities - 1).saturating_sub(priority)
     }
@@ -218,7 +218,7 @@ impl<J: Send + 'static, A: Send + 'static> Queue<J, A> {
         })
     }
 
-    /// The thread that has begun a job has run it.
+    /// Counts a job as run, by the thread that has begun the job.
     pub(super) fn done(&self, count: impl FnOnce(&mut PoolStats)) {
         self.with(|state, inbox, then| {
             inbox.in_flight -= 1;
@@ -234,8 +234,8 @@ impl<J: Send + 'static, A: Send + 'static> Queue<J, A> {
         then.carry_out(self.on_refused.as_ref());
     }
 
-    /// The next job for a worker, which is idle without any. `served`: the worker has completed a
-    /// job since the last call.
+    /// Takes the next job for a worker, which is idle without any. `served`: the worker has
+    /// completed a job since the last call.
     pub(super) fn take(&self, index: usize, served: bool) -> Option<Queued<J, A>> {
         let mut served = served;
         while let Some(entry) = self.take_direct(&mut served) {
@@ -249,7 +249,7 @@ impl<J: Send + 'static, A: Send + 'static> Queue<J, A> {
         self.take_from_lines(index, served)
     }
 
-    /// Takes the first job, if all jobs are in the inbox and there is one.
+    /// Takes the first job, if any, and if all jobs are in the inbox.
     #[inline]
     fn take_direct(&self, served: &mut bool) -> Option<Queued<J, A>> {
         if !self.is_plain {
@@ -294,7 +294,7 @@ impl<J: Send + 'static, A: Send + 'static> Queue<J, A> {
         })
     }
 
-    /// The worker has completed a job, and takes no other job now.
+    /// Notes that the worker has completed a job, and takes no other job now.
     pub(super) fn served(&self, index: usize) {
         let mut inbox = lock(&self.inbox.0);
         if inbox.is_direct {
@@ -305,7 +305,7 @@ impl<J: Send + 'static, A: Send + 'static> Queue<J, A> {
         }
     }
 
-    /// The worker has panicked with a job.
+    /// Notes that the worker has panicked with a job.
     pub(super) fn panicked(&self, index: usize) {
         self.over(index, |stats| stats.panicked += 1);
     }
@@ -318,7 +318,7 @@ impl<J: Send + 'static, A: Send + 'static> Queue<J, A> {
         });
     }
 
-    /// The worker has failed with a job, which gets another try.
+    /// Gives another try to a job with which the worker has failed.
     pub(super) fn again(self: &Arc<Self>, index: usize, entry: Queued<J, A>) {
         let now = self.now();
         self.with_lines(|state, inbox, then| {
@@ -337,7 +337,7 @@ impl<J: Send + 'static, A: Send + 'static> Queue<J, A> {
         });
     }
 
-    /// The worker begins, in this process.
+    /// Notes that the worker begins, in this process.
     pub(super) fn begin(&self, index: usize, pid: Pid, waker: Waker) -> Result<(), BoxError> {
         self.with(|state, _, then| {
             let slot = &mut state.workers[index];
@@ -357,7 +357,7 @@ impl<J: Send + 'static, A: Send + 'static> Queue<J, A> {
         })
     }
 
-    /// The worker has been idle for long, and ends if it still is.
+    /// Ends a worker that has been idle for long, if the worker still is idle.
     pub(super) fn retire(&self, index: usize) -> bool {
         let (is_idle, _wakers) = self.with(|state, inbox, _| {
             debug_assert!(index >= state.always, "it always runs");
@@ -367,7 +367,7 @@ impl<J: Send + 'static, A: Send + 'static> Queue<J, A> {
         is_idle
     }
 
-    /// The process of a temporary worker has ended.
+    /// Notes that the process of a temporary worker has ended.
     pub(super) fn ended(&self, index: usize, pid: Pid) {
         if let Some(slot) = lock(&self.state.0).workers.get_mut(index)
             && slot.pid == Some(pid)
@@ -376,7 +376,7 @@ impl<J: Send + 'static, A: Send + 'static> Queue<J, A> {
         }
     }
 
-    /// The start of a worker has failed.
+    /// Notes that the start of a worker has failed.
     pub(super) fn not_started(&self, index: usize) {
         if let Some(slot) = lock(&self.state.0).workers.get_mut(index)
             && slot.life == Life::Starts
@@ -395,7 +395,7 @@ impl<J: Send + 'static, A: Send + 'static> Queue<J, A> {
         })
     }
 
-    /// See [`Watch`](super::entry::Watch).
+    /// Watches for the caller's leave: see [`Watch`](super::entry::Watch).
     fn watch(self: &Arc<Self>, reply: &Reply<A>, of: LineOf, number: u64) -> Option<EndWatch> {
         let queue = Arc::downgrade(self);
         reply.on_end(move || {
@@ -416,7 +416,7 @@ impl<J: Send + 'static, A: Send + 'static> Queue<J, A> {
         });
     }
 
-    /// The queue refuses new jobs; workers complete the admitted jobs.
+    /// Drains the queue, which refuses new jobs; workers complete the admitted jobs.
     pub(super) fn drain(&self) {
         self.with_lines(|state, inbox, then| {
             if state.phase == Phase::Open {
@@ -431,17 +431,17 @@ impl<J: Send + 'static, A: Send + 'static> Queue<J, A> {
         });
     }
 
-    /// Whether all admitted jobs are done, and no further job comes.
+    /// Returns whether all admitted jobs are done, and no further job comes.
     pub(super) fn is_drained(&self) -> bool {
         self.with(|state, inbox, _| state.is_drained(inbox))
     }
 
-    /// Whether the pool is stopping on request, and not by the end of its workers.
+    /// Returns whether the pool is stopping on request, and not by the end of its workers.
     pub(super) fn drains(&self) -> bool {
         lock(&self.state.0).phase == Phase::Drains
     }
 
-    /// The pool ends, and refuses the waiting jobs.
+    /// Ends the pool, and refuses the waiting jobs.
     pub(super) fn end(&self) {
         self.with_lines(|state, inbox, then| {
             state.phase = Phase::Over;
@@ -455,7 +455,8 @@ impl<J: Send + 'static, A: Send + 'static> Queue<J, A> {
 }
 
 impl<J, A> Queue<J, A> {
-    /// The worker has ended, and its process may get another worker. The worker's line stays.
+    /// Notes that the worker has ended; its process may get another worker. The worker's line
+    /// stays.
     pub(super) fn gone(&self, index: usize) {
         let mut state = lock(&self.state.0);
         let wakers = state.close(index, &mut lock(&self.inbox.0));

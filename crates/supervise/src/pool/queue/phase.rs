@@ -1,4 +1,4 @@
-//! What a pool is about, and what its front does next.
+//! The phase of a pool, and the next act of its front.
 
 use ganger_proc_api::Pid;
 use ganger_sched::Instant;

@@ -39,7 +39,7 @@ impl<J, A> Slot<J, A> {
         }
     }
 
-    /// The process of the place has ended.
+    /// Clears the place, whose process has ended.
     pub(super) fn clear(&mut self) {
         (self.life, self.pid, self.is_seen) = (Life::Off, None, false);
     }

@@ -103,14 +103,14 @@ impl<J, A> State<J, A> {
             })
     }
 
-    /// Takes over what has come in.
+    /// Takes over all jobs from the inbox.
     #[inline]
     pub(super) fn let_in(&mut self, inbox: &mut Inbox<J, A>) {
         self.stats.queued += inbox.jobs.len();
         self.common.line(0).append(&mut inbox.jobs);
     }
 
-    /// Takes over the first job that has come in. Returns whether there is one.
+    /// Takes over the first job from the inbox. Returns whether the inbox had a job.
     pub(super) fn let_first_in(&mut self, inbox: &mut Inbox<J, A>) -> bool {
         let Some(entry) = inbox.jobs.pop_front() else {
             return false;
@@ -128,7 +128,7 @@ impl<J, A> State<J, A> {
         Some(entry)
     }
 
-    /// A caller has left: removes its job.
+    /// Removes the job of a caller that has left.
     pub(super) fn left(&mut self, of: LineOf, number: u64, then: &mut Then<J, A>) {
         if let Some(entry) = self.remove(of, number) {
             self.stats.left += 1;
@@ -207,8 +207,8 @@ impl<J, A> State<J, A> {
         Some(entry)
     }
 
-    /// A job waits until this time for its next try, or not at all when the pool is stopping. Other
-    /// jobs pass it.
+    /// Puts the job off until this time, for its next try; when the pool is stopping, the job does
+    /// not wait. Other jobs pass it.
     pub(super) fn put_off(
         &mut self,
         entry: Queued<J, A>,
@@ -299,7 +299,7 @@ impl<J, A> State<J, A> {
         then.waker = self.woken(index, inbox, then);
     }
 
-    /// The worker for a job without a key; `None`: the first free worker.
+    /// Chooses the worker for a job without a key; `None`: the first free worker.
     fn choose(&mut self, by: Routing, limits: &Limits) -> Option<usize> {
         // Where the front starts workers by a rule, the running workers share.
         let takes =
@@ -333,7 +333,7 @@ impl<J, A> State<J, A> {
         }
     }
 
-    /// The next job for a worker, and its line.
+    /// Returns the next job for a worker, and its line.
     #[inline]
     pub(super) fn head(&self, index: usize) -> Option<(LineOf, &Entry<J, A>)> {
         if self.is_suspended || self.phase == Phase::Over {
@@ -431,8 +431,8 @@ impl<J, A> State<J, A> {
         }
     }
 
-    /// The next expiry of a job, at present. Only the first job of a line may have been begun
-    /// before.
+    /// Returns the next expiry of a job, at present. Only the first job of a line may have been
+    /// begun before.
     fn expires_at(&self, limits: &Limits) -> Instant {
         let first = |line: &Line<J, A>| {
             let mut not_begun = line.iter().filter(|it| it.tries == 0);
@@ -442,7 +442,7 @@ impl<J, A> State<J, A> {
         of_lines.min().unwrap_or(Instant::NEVER)
     }
 
-    /// The worker waits for a job.
+    /// Notes that the worker waits for a job.
     pub(super) fn rest(&self, index: usize, inbox: &mut Inbox<J, A>) {
         if let Some(waker) = &self.workers[index].waker
             && !inbox.is_idle(index)
@@ -451,7 +451,7 @@ impl<J, A> State<J, A> {
         }
     }
 
-    /// The worker's job is over.
+    /// Notes that the worker's job is over.
     pub(super) fn over(
         &mut self,
         index: usize,
@@ -463,7 +463,7 @@ impl<J, A> State<J, A> {
         count(&mut self.stats);
     }
 
-    /// The worker has ended.
+    /// Closes the place of a worker that has ended.
     #[must_use = "wakers are dropped without the locks"]
     pub(super) fn close(&mut self, index: usize, inbox: &mut Inbox<J, A>) -> [Option<Waker>; 2] {
         let slot = &mut self.workers[index];
@@ -476,13 +476,13 @@ impl<J, A> State<J, A> {
         starting.count()
     }
 
-    /// Whether the front may start another worker.
+    /// Returns whether the front may start another worker.
     fn may_grow(&self) -> bool {
         let some = &self.workers[self.always..];
         some.iter().any(|it| it.life == Life::Off)
     }
 
-    /// With patience: the time of the next start, at present.
+    /// Returns the time of the next start, at present, in a pool with patience.
     fn grows_at(&self, limits: &Limits, has_idle: bool) -> Option<Instant> {
         let patience = limits.patience?;
         if self.starting() > 0 || has_idle || !self.may_grow() {
@@ -493,8 +493,8 @@ impl<J, A> State<J, A> {
         Some(since.max(self.grown).after(patience))
     }
 
-    /// The next act of the front. Without `may_start` no worker starts. `has_idle`: a worker is
-    /// idle.
+    /// Returns the next act of the front. Without `may_start` no worker starts. `has_idle`: a
+    /// worker is idle.
     pub(super) fn next(
         &mut self,
         limits: &Limits,
@@ -534,7 +534,7 @@ impl<J, A> State<J, A> {
         }
     }
 
-    /// The worker that the front starts now, or the time of the next start.
+    /// Chooses the worker that the front starts now, or returns the time of the next start.
     fn start(
         &mut self,
         limits: &Limits,
@@ -579,13 +579,14 @@ impl<J, A> State<J, A> {
         }
     }
 
-    /// Whether workers need no look at the lines, in a pool where the order of the calls is the
-    /// only rule.
+    /// Returns whether workers need no look at the lines, in a pool where the order of the calls is
+    /// the only rule.
     pub(super) fn is_direct(&self) -> bool {
         self.stats.queued == 0 && self.phase == Phase::Open && !self.is_suspended
     }
 
-    /// All admitted jobs are in their lines.
+    /// Returns whether the pool is closed, and all admitted jobs are done. All admitted jobs must
+    /// be in their lines.
     pub(super) fn is_drained(&self, inbox: &Inbox<J, A>) -> bool {
         self.phase != Phase::Open && self.stats.queued == 0 && inbox.in_flight == 0
     }
