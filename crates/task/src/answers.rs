@@ -8,8 +8,8 @@ use std::sync::Arc;
 /// Tasks that answer questions and commands: an extension of a scheduler's handle.
 /// [`Handle::spawn`] starts any other task.
 pub trait TaskExt {
-    /// A question to a task: the task starts when the question is asked. Its result or error is the
-    /// answer. Dropping the wait cancels the task.
+    /// Asks a task: the task starts when the question is asked. Its result or error is the answer.
+    /// Dropping the wait cancels the task.
     ///
     /// ```
     /// # use ganger_proc_api::BoxError;

@@ -76,7 +76,7 @@ where
     }
 }
 
-/// The text of a panic.
+/// Returns the text of a panic.
 fn text(panic: &(dyn Any + Send)) -> CommandError {
     let text = panic.downcast_ref::<&str>().copied();
     let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));

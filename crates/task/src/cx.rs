@@ -55,7 +55,7 @@ impl<M: Send + 'static> Cx<M> {
         Self { ctx, task, takes }
     }
 
-    /// The next message; `None` after a cancellation, even if messages wait.
+    /// Receives the next message; `None` after a cancellation, even if messages wait.
     ///
     /// A message of another type than `M` is dropped. Such a message must have come before the
     /// task's `init`.
@@ -84,7 +84,7 @@ impl<M: Send + 'static> Cx<M> {
         Recv::new(self.task, wait::Any)
     }
 
-    /// The first message for which `wanted` holds. Other messages stay, in order. As
+    /// Receives the first message for which `wanted` holds. Other messages stay, in order. As
     /// [`recv`](Self::recv) otherwise. O(messages) at first, then O(new messages).
     ///
     /// `wanted` does not see a message that is a scalar, text or byte string by itself, unless
@@ -113,7 +113,7 @@ impl<M: Send + 'static> Cx<M> {
         Recv::new(self.task, Where::new(wanted))
     }
 
-    /// The next message, if any, also after a cancellation.
+    /// Takes the next message, if any, also after a cancellation.
     ///
     /// # Panics
     /// Outside of the task.
@@ -149,7 +149,7 @@ impl<M: Send + 'static> Cx<M> {
         AnswerWait::typed(self.task, command.into_command())
     }
 
-    /// As [`ask`](Self::ask), but waits at most `time` for the answer.
+    /// Asks as [`ask`](Self::ask) does, but waits at most `time` for the answer.
     ///
     /// # Errors
     /// As for `ask`, and [`WaitError::TimedOut`].
@@ -275,10 +275,10 @@ impl<M: Send + 'static> Cx<M> {
         Cancelled::new(self.task)
     }
 
-    /// A future for other code, ready after a cancellation or the end of the task. The signal works
-    /// on any thread, under any executor, where [`cancelled`](Self::cancelled) panics: for a server
-    /// of another library with a graceful shutdown, for example. A task may have many signals. A
-    /// [`shield`](Self::shield) does not affect them.
+    /// Returns a future for other code, ready after a cancellation or the end of the task. The
+    /// signal works on any thread, under any executor, where [`cancelled`](Self::cancelled) panics:
+    /// for a server of another library with a graceful shutdown, for example. A task may have many
+    /// signals. A [`shield`](Self::shield) does not affect them.
     ///
     /// ```
     /// use ganger_sched::Scheduler;
@@ -380,13 +380,13 @@ impl<M: Send + 'static> Cx<M> {
         futures.join(self.task)
     }
 
-    /// Whether the task is asked to finish.
+    /// Returns whether the task is asked to finish.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         self.ctx.is_cancelled()
     }
 
-    /// The process's PID.
+    /// Returns the process's PID.
     #[must_use]
     pub fn pid(&self) -> Pid {
         self.ctx.pid()
@@ -401,7 +401,7 @@ impl<M: Send + 'static> Cx<M> {
         self.ctx.send_envelope(message.to(target))
     }
 
-    /// The task's own address, for senders.
+    /// Returns the task's own address, for senders.
     ///
     /// ```
     /// # use ganger_proc_api::{ExitReason, actor_fn};
@@ -429,7 +429,7 @@ impl<M: Send + 'static> Cx<M> {
         }
     }
 
-    /// The task takes messages of type `N` alone from now on, by the returned `Cx`: for a child,
+    /// Has the task take messages of type `N` alone from now on, by the returned `Cx`: for a child,
     /// which starts with a plain `Cx`.
     ///
     /// A later message of another type comes back to its sender with
@@ -460,8 +460,8 @@ impl<M: Send + 'static> Cx<M> {
         Cx::new(self.ctx.clone(), self.task)
     }
 
-    /// The context of the process, whose methods a `Cx` has as well. A monitor set up by the
-    /// context gives no notice: see [`monitor`](Self::monitor).
+    /// Returns the context of the process, whose methods a `Cx` has as well. A monitor set up by
+    /// the context gives no notice: see [`monitor`](Self::monitor).
     #[must_use]
     pub fn context(&self) -> &Context {
         &self.ctx

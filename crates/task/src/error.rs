@@ -25,7 +25,7 @@ pub enum WaitError {
 }
 
 impl WaitError {
-    /// Whether the error is a cancellation.
+    /// Returns whether the error is a cancellation.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         matches!(self, Self::Cancelled(_))
@@ -56,7 +56,7 @@ pub struct ChildError {
 #[error("the child ended without a result")]
 pub struct ChildLost;
 
-/// Whether this error, or an error in its sources, is a cancellation of the task.
+/// Returns whether this error, or an error in its sources, is a cancellation of the task.
 pub(crate) fn is_cancelled(error: &BoxError) -> bool {
     has_source(error, |it| {
         it.downcast_ref().is_some_and(WaitError::is_cancelled)
@@ -74,7 +74,7 @@ pub(crate) fn has_source(error: &BoxError, is: impl Fn(&(dyn Error + 'static)) -
     false
 }
 
-/// The error's text, with the texts of its sources.
+/// Returns the error's text, with the texts of its sources.
 pub(crate) fn text(error: &BoxError) -> String {
     let mut text = error.to_string();
     let mut next = error.source();

@@ -64,26 +64,26 @@ impl Lone {
         Some(tag)
     }
 
-    /// The tag of the last lone wait.
+    /// Returns the tag of the last lone wait.
     #[inline]
     pub(crate) fn tag(&self) -> Tag {
         self.0 & !STATE
     }
 
-    /// Whether the lone wait has no answer.
+    /// Returns whether the lone wait has no answer.
     #[inline]
     pub(crate) fn is_open(&self) -> bool {
         self.state() == OPEN
     }
 
-    /// Whether the lone wait has no answer, and has this tag.
+    /// Returns whether the lone wait has no answer, and has this tag.
     #[inline]
     pub(crate) fn is_open_as(&self, tag: Tag) -> bool {
         self.0 == tag | OPEN
     }
 
-    /// The answer with this tag is the only event of the step. Returns `false`, and does nothing,
-    /// if it is not for the lone wait.
+    /// Notes that the answer with this tag is the only event of the step. Returns `false`, and does
+    /// nothing, if the answer is not for the lone wait.
     #[inline]
     pub(crate) fn arrives(&mut self, tag: Tag) -> bool {
         let is_its = self.is_open_as(tag);
@@ -93,24 +93,24 @@ impl Lone {
         is_its
     }
 
-    /// Whether the only event of the step is the answer to the lone wait.
+    /// Returns whether the only event of the step is the answer to the lone wait.
     #[inline]
     pub(crate) fn is_here(&self) -> bool {
         self.state() == HERE
     }
 
-    /// Whether the only event of the step is the answer with this tag.
+    /// Returns whether the only event of the step is the answer with this tag.
     #[inline]
     pub(crate) fn is_here_as(&self, tag: Tag) -> bool {
         self.0 == tag | HERE
     }
 
-    /// The table has the wait from now on.
+    /// Notes that the table has the wait from now on.
     pub(crate) fn moves(&mut self) {
         self.set(IN_TABLE);
     }
 
-    /// The wait with this tag is over.
+    /// Notes that the wait with this tag is over.
     #[inline]
     pub(crate) fn end(&mut self, tag: Tag) {
         if self.tag() == tag {

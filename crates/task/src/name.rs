@@ -5,7 +5,7 @@
 
 const CLOSURE: &str = "::{{closure}}";
 
-/// The name of a task's function, from the type names of the function and its future.
+/// Returns the name of a task's function, from the type names of the function and its future.
 pub(crate) fn function(body: &'static str, future: &'static str) -> &'static str {
     let Some(wrapper) = body.strip_suffix(CLOSURE) else {
         return body;
@@ -23,7 +23,7 @@ pub(crate) fn function(body: &'static str, future: &'static str) -> &'static str
     }
 }
 
-/// The last two parameters of a function.
+/// Returns the last two parameters of a function.
 fn last_parameters(name: &'static str) -> Option<(&'static str, &'static str)> {
     let list = name.strip_suffix('>')?;
     let (mut depth, mut commas) = (0, Vec::new());

@@ -32,8 +32,8 @@ use std::task::{self, Poll, Waker};
 /// The entry point of tasks.
 pub(crate) const METHOD: Symbol = Symbol::new("task");
 
-/// An async function as a process: for callees that take a `Box<dyn Process>`, such as a factory of
-/// an upgrade. `spawn` takes the function itself.
+/// Boxes an async function as a process: for callees that take a `Box<dyn Process>`, such as a
+/// factory of an upgrade. `spawn` takes the function itself.
 ///
 /// `body` is called in the process's `init`, and its future is polled in steps. `Ok`, with a value
 /// of any type, ends the process with [`ExitReason::Done`](ganger_proc_api::ExitReason::Done), an

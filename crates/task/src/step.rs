@@ -54,13 +54,13 @@ pub(crate) struct Step<'a, 'b> {
 const A_STEP: u64 = 0x9E37_79B9_7F4A_7C15;
 const A_SELECT: u64 = 0x6A09_E667_F3BC_C909;
 
-/// The start of the first select of a step.
+/// Returns the start of the first select of a step.
 pub(crate) fn first_turn(step: u64) -> u64 {
     step.wrapping_mul(A_STEP)
 }
 
 impl Step<'_, '_> {
-    /// The reason of the cancellation, unless a shield is around the wait.
+    /// Returns the reason of the cancellation, unless a shield is around the wait.
     pub(crate) fn cancelled(&self) -> Option<&CancelReason> {
         match self.shields {
             0 => self.waits.cancel(),
@@ -68,8 +68,9 @@ impl Step<'_, '_> {
         }
     }
 
-    /// Whether a wait may be ready in this step. A refused wait has its turn in the next step, so
-    /// the budget never starves a wait. After a refusal the task steps again.
+    /// Returns whether a wait may be ready in this step, and otherwise refuses the wait. A refused
+    /// wait has its turn in the next step, so the budget never starves a wait. After a refusal the
+    /// task steps again.
     pub(crate) fn may_be_ready(&mut self, mark: &mut Mark, waker: &Waker) -> bool {
         if self.budget > 0 || mark.was_refused_before(self.waits.step) {
             return true;
@@ -79,8 +80,9 @@ impl Step<'_, '_> {
         false
     }
 
-    /// The index of the future, of `count`, with which a select begins its poll. Each future is
-    /// equally often the first, within a step and from step to step, also with several selects.
+    /// Returns the index of the future, of `count`, with which a select begins its poll. Each
+    /// future is equally often the first, within a step and from step to step, also with several
+    /// selects.
     pub(crate) fn next_turn(&mut self, count: u64) -> u64 {
         self.turn = self.turn.wrapping_add(A_SELECT);
         ((self.turn >> 32) * count) >> 32
@@ -101,12 +103,12 @@ impl Step<'_, '_> {
         is_here
     }
 
-    /// A wait is ready.
+    /// Counts a ready wait against the budget.
     pub(crate) fn spend(&mut self) {
         self.budget = self.budget.saturating_sub(1);
     }
 
-    /// A select is ready, and began with this budget: the select and its own waits count once.
+    /// Counts a ready select that began with this budget: the select and its own waits count once.
     pub(crate) fn spend_once(&mut self, budget: u32) {
         if self.budget == budget {
             self.spend();
@@ -121,8 +123,8 @@ impl Step<'_, '_> {
         }
     }
 
-    /// The waker, unless it is the task's own: the step polls anyway. Mostly the task passes its
-    /// own waker on by reference: the equal address spares a look inside.
+    /// Returns the waker, unless it is the task's own: the step polls anyway. Mostly the task
+    /// passes its own waker on by reference: the equal address spares a look inside.
     #[inline]
     pub(crate) fn foreign<'w>(&self, waker: &'w Waker) -> Option<&'w Waker> {
         let is_own = ptr::eq(waker, self.waker) || waker.will_wake(self.waker);
@@ -169,7 +171,7 @@ pub(crate) fn forget(task: u64, mark: &mut Mark) {
     }
 }
 
-/// As [`with`], for the poll of a wait.
+/// Calls `f` as [`with`] does, for the poll of a wait.
 ///
 /// # Panics
 /// Outside of the task's step.
@@ -181,7 +183,7 @@ pub(crate) fn poll_with<R>(task: u64, f: impl FnOnce(&mut Step<'_, '_>) -> R) ->
     }
 }
 
-/// An executor may catch the panic silently, so the report does not rely on the executor.
+/// Panics, and reports the misuse first: an executor may catch the panic silently.
 #[cold]
 #[track_caller]
 fn used_outside() -> ! {

@@ -20,7 +20,7 @@ pub struct Ticks {
 }
 
 impl<M: Send + 'static> Cx<M> {
-    /// Ticks, one after each period from now on.
+    /// Creates ticks, a tick after each period from now on.
     ///
     /// ```
     /// # use ganger_proc_api::BoxError;
@@ -50,7 +50,7 @@ impl<M: Send + 'static> Cx<M> {
 }
 
 impl Ticks {
-    /// The policy for missed ticks. Default: [`MissedTicks::Skip`].
+    /// Sets the policy for missed ticks. Default: [`MissedTicks::Skip`].
     #[must_use]
     pub fn missed(self, missed: MissedTicks) -> Self {
         let every = self.every.missed(missed);

@@ -66,7 +66,7 @@ impl Mark {
         self.0 & 1 == 1
     }
 
-    /// Whether the wait was refused in an earlier step.
+    /// Returns whether the wait was refused in an earlier step.
     pub(crate) fn was_refused_before(&self, step: u64) -> bool {
         !self.is_watching() && self.0 != 0 && self.0 >> 1 < step
     }
@@ -112,7 +112,7 @@ fn tag(turn: u32, index: u32) -> Tag {
     (u64::from(turn) << 32 | u64::from(index)) & !LONE
 }
 
-/// Whether a process is the child: any process, before the child's start.
+/// Returns whether a process is the child: any process, before the child's start.
 fn is_of(child: Option<Pid>, ended: Option<Pid>) -> bool {
     ended.is_some() && (child.is_none() || child == ended)
 }
@@ -125,7 +125,7 @@ fn keep(kept: &mut Option<Waker>, waker: Option<&Waker>) {
     }
 }
 
-/// The place of a tag.
+/// Returns the place of a tag.
 #[allow(
     clippy::cast_possible_truncation,
     reason = "the upper half is the turn"
@@ -135,7 +135,7 @@ fn index(tag: Tag) -> u32 {
 }
 
 impl Waits {
-    /// A step begins: takes all its events but messages.
+    /// Begins a step: takes all its events but messages.
     #[inline]
     pub(crate) fn begin(&mut self, events: &mut Events<'_>) {
         self.step += 1;
@@ -150,7 +150,7 @@ impl Waits {
         }
     }
 
-    /// The same, where the table may have to know of the events.
+    /// Begins a step whose events the table may need.
     #[cold]
     #[inline(never)]
     fn begin_with_table(&mut self, events: &mut Events<'_>) {
@@ -164,7 +164,7 @@ impl Waits {
         self.table_mut().begin(events);
     }
 
-    /// The step is over.
+    /// Ends the step.
     #[inline]
     pub(crate) fn end(&mut self, events: &mut Events<'_>) {
         if self.lone.is_here() {
@@ -175,7 +175,7 @@ impl Waits {
         }
     }
 
-    /// The lone wait has not taken its answer in this step.
+    /// Moves an answer that the lone wait has not taken in this step into the table.
     #[cold]
     fn keep_answer(&mut self, events: &mut Events<'_>) {
         self.move_lone(None);
@@ -185,7 +185,7 @@ impl Waits {
         }
     }
 
-    /// The table has the lone wait from now on.
+    /// Moves the lone wait into the table.
     fn move_lone(&mut self, waker: Option<Waker>) {
         self.lone.moves();
         let tag = self.lone.tag();
@@ -194,13 +194,13 @@ impl Waits {
         table.open += 1;
     }
 
-    /// Whether messages may be among the events of the step.
+    /// Returns whether messages may be among the events of the step.
     #[inline]
     pub(crate) fn may_have_messages(&self) -> bool {
         !self.lone.is_here()
     }
 
-    /// The reason of the cancellation.
+    /// Returns the reason of the cancellation.
     #[inline]
     pub(crate) fn cancel(&self) -> Option<&CancelReason> {
         self.table.as_ref()?.cancel.as_ref()
@@ -307,7 +307,7 @@ impl Waits {
         self.table_mut().insert(Holds::Child { line, number, pid })
     }
 
-    /// The child has started, and may have ended.
+    /// Notes the PID of the child, which has started, and may have ended.
     pub(crate) fn child_is(&mut self, tag: Tag, child: Pid) {
         if let Some(Holds::Child { pid, .. }) = self.table_mut().place(tag) {
             *pid = Some(child);
@@ -344,7 +344,8 @@ impl Waits {
         self.table.as_mut()?.watchers.remove(&number)
     }
 
-    /// The budget was spent before the wait. The next step polls the wait without its watcher.
+    /// Refuses a wait because the budget is spent. The next step polls the wait without its
+    /// watcher.
     pub(crate) fn refuse(&mut self, mark: &mut Mark) {
         drop(self.forget(mark));
         *mark = Mark::refused(self.step);
@@ -371,7 +372,7 @@ impl Table {
         !self.watchers.is_empty()
     }
 
-    /// See [`Waits::begin`].
+    /// Takes the events of a step as [`Waits::begin`] does.
     fn begin(&mut self, events: &mut Events<'_>) {
         let mut must_wake = self.has_watchers() && events.len() > self.left;
         loop {
@@ -528,7 +529,7 @@ impl Table {
 }
 
 impl Holds {
-    /// Whether the place waits for a completion or a notice.
+    /// Returns whether the place waits for a completion or a notice.
     fn is_open(&self) -> bool {
         matches!(self, Self::Wait { .. } | Self::Child { .. })
     }

@@ -16,12 +16,12 @@ unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // Ordering: Relaxed: counts.
         ALLOCATED.fetch_add(1, Ordering::Relaxed);
-        // SAFETY: as this function's.
+        // SAFETY: the caller keeps the contract of this function, which is the same.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
-        // SAFETY: as this function's.
+        // SAFETY: the caller keeps the contract of this function, which is the same.
         unsafe { System.dealloc(memory, layout) }
     }
 }
@@ -52,7 +52,7 @@ fn until(holds: impl Fn() -> bool) {
     }
 }
 
-/// A program with a single test: further tests would allocate meanwhile.
+/// Runs a single test in the program: further tests would allocate meanwhile.
 // pins: A9
 #[test]
 fn a_task_is_one_allocation_and_what_it_waits_for_is_none() {
@@ -104,7 +104,7 @@ fn a_task_is_one_allocation_and_what_it_waits_for_is_none() {
     let wakes = allocated() - before;
     assert!(wakes < FEW, "{wakes} allocations for {MANY} wakes");
 
-    // A state machine of its size is in memory that is used again.
+    // A state machine of a task's size takes the memory again.
     let machine = || {
         let machine = ganger_proc_api::process_fn(|_, _, out| {
             out.done(());

@@ -60,13 +60,13 @@ impl<T: Send + 'static> Group<T> {
         Self { scope, results }
     }
 
-    /// Starts a child. As [`Scope::spawn`], but its result goes to [`next`](Self::next).
+    /// Starts a child as [`Scope::spawn`] does, but its result goes to [`next`](Self::next).
     ///
     /// # Errors
-    /// As there.
+    /// The errors of [`Scope::spawn`].
     ///
     /// # Panics
-    /// As there.
+    /// The panics of [`Scope::spawn`].
     pub fn spawn<F, Fut>(&self, body: F) -> Result<Pid, SubmitError>
     where
         F: FnOnce(Cx) -> Fut + Send + 'static,
@@ -109,8 +109,8 @@ impl<T: Send + 'static> Group<T> {
         started
     }
 
-    /// The next result; `None` when all results have been taken. A child that ends without a result
-    /// gives [`ChildLost`], and ends the scope.
+    /// Waits for the next result; `None` when all results have been taken. A child that ends
+    /// without a result gives [`ChildLost`], and ends the scope.
     ///
     /// # Errors
     /// [`ChildLost`], inside.
@@ -118,7 +118,7 @@ impl<T: Send + 'static> Group<T> {
         poll_fn(|context| poll_next(&self.results, context)).await
     }
 
-    /// The number of children without a result yet.
+    /// Returns the number of children without a result yet.
     #[must_use]
     pub fn running(&self) -> usize {
         lock(&self.results).running
@@ -163,7 +163,7 @@ impl<T> ScopedTask<T> {
         }
     }
 
-    /// The child's PID.
+    /// Returns the child's PID.
     #[must_use]
     pub fn pid(&self) -> Pid {
         self.pid
@@ -210,7 +210,7 @@ impl Scope {
         Ok(ScopedTask::new(pid, results))
     }
 
-    /// A group of children with results of the same type.
+    /// Creates a group of children with results of the same type.
     #[must_use]
     pub fn group<T: Send + 'static>(&self) -> Group<T> {
         Group::new(self.same())

@@ -65,12 +65,13 @@ struct Alive {
 
 /// A listener for the ends of children, in place of the scope.
 pub(crate) trait Member: Send + Sync {
-    /// The child of this number has ended. Called in the task's step, or at the drop of the scope.
+    /// Hears that the child of this number has ended. Called in the task's step, or at the drop of
+    /// the scope.
     fn ended(self: Arc<Self>, number: u64, pid: Pid, cause: ExitCause);
 }
 
 impl Family {
-    /// A number for a child.
+    /// Reserves a number for a child.
     fn reserve(&mut self) -> usize {
         self.free.pop().unwrap_or_else(|| {
             self.children.push(None);
@@ -213,7 +214,7 @@ impl Nursery {
         }
     }
 
-    /// The next end of the scope's own children; `None` without any living child.
+    /// Polls the next end of the scope's own children; `None` without any living child.
     fn poll_ended(&self, context: &task::Context<'_>) -> Poll<Option<(Pid, ExitCause)>> {
         loop {
             let Some((alive, cause)) = ready!(self.poll_any(context)) else {
@@ -247,7 +248,7 @@ impl Nursery {
         Poll::Ready(alive.map(|it| (it, cause)))
     }
 
-    /// The error for a child that has not finished by itself.
+    /// Returns the error for a child that has not finished by itself.
     fn failure(&self, (pid, cause): (Pid, ExitCause)) -> Option<BoxError> {
         if cause.is_done() {
             return None;
@@ -306,7 +307,7 @@ pub(crate) struct Monitored {
 }
 
 impl Monitored {
-    /// The child has its PID.
+    /// Monitors the child, which has its PID.
     pub(crate) fn begin(&self, child: &Cx) {
         if self.parent.monitor(child.pid(), self.tag).is_err() {
             unreachable!("a child is a process of the same scheduler");
@@ -318,7 +319,7 @@ impl Monitored {
 pub(crate) struct FirstError(Arc<Mutex<Family>>);
 
 impl FirstError {
-    /// The child is about to end with this error.
+    /// Keeps the error with which the child is about to end.
     pub(crate) fn keep(self, child: Pid, error: BoxError) {
         let mut family = lock(&self.0);
         let later = match family.error {
@@ -349,7 +350,7 @@ impl Scope {
         }
     }
 
-    /// Why no further child may start, if so.
+    /// Returns the reason why no further child may start, if so.
     pub(crate) fn over(&self) -> Option<CancelReason> {
         let family = lock(&self.family);
         (family.is_cancelled || family.is_closed).then(|| OVER.into())

@@ -63,9 +63,9 @@ struct Running<T> {
 }
 
 impl Scope {
-    /// A set of children that may fail: [`next`](TaskSet::next) gives the result of each child, or
-    /// its failure, in the order of their ends. A failure ends neither the other children nor the
-    /// scope, which waits for all of them.
+    /// Creates a set of children that may fail: [`next`](TaskSet::next) gives the result of each
+    /// child, or its failure, in the order of their ends. A failure ends neither the other children
+    /// nor the scope, which waits for all of them.
     ///
     /// To wait for the end of a single process, see [`Cx::monitored`].
     ///
@@ -118,8 +118,8 @@ impl Scope {
 }
 
 impl<T: Send + 'static> TaskSet<T> {
-    /// The most children that run at once, from 1 up. Further children wait in the set, and start
-    /// in the order of their calls. Running children go on.
+    /// Sets the most children that run at once, from 1 up. Further children wait in the set, and
+    /// start in the order of their calls. Running children go on.
     #[must_use = "dropping it cancels its children"]
     pub fn limit(self, children: usize) -> Self {
         lock(&self.inner.state).limit = children.max(1);
@@ -153,7 +153,8 @@ impl<T: Send + 'static> TaskSet<T> {
         Ok(id)
     }
 
-    /// The result or the failure of the next child that ends; `None` when no child is left.
+    /// Waits for the result or the failure of the next child that ends; `None` when no child is
+    /// left.
     ///
     /// A cancellation of the task cancels the children, and does not end this wait: their ends come
     /// as usual. Cancel-safe.
@@ -164,7 +165,8 @@ impl<T: Send + 'static> TaskSet<T> {
         self.next_with_id().await.map(|(_, result)| result)
     }
 
-    /// As [`next`](Self::next), with the id that [`spawn`](Self::spawn) has returned.
+    /// Waits as [`next`](Self::next) does, and returns also the id that [`spawn`](Self::spawn) has
+    /// returned.
     ///
     /// # Errors
     /// [`TaskError`], inside.
@@ -202,20 +204,20 @@ impl<T: Send + 'static> TaskSet<T> {
         pids.into_iter().for_each(|pid| self.inner.cancel(pid));
     }
 
-    /// The PID of a child; `None` when it waits for room, or has ended.
+    /// Returns the PID of a child; `None` when the child waits for room, or has ended.
     #[must_use]
     pub fn pid(&self, id: TaskId) -> Option<Pid> {
         lock(&self.inner.state).running.get(&id)?.pid
     }
 
-    /// The number of children whose ends [`next`](Self::next) has not given.
+    /// Returns the number of children whose ends [`next`](Self::next) has not given.
     #[must_use]
     pub fn len(&self) -> usize {
         let state = lock(&self.inner.state);
         state.queue.len() + state.running.len() + state.ended.len()
     }
 
-    /// Whether the set is empty, so that [`next`](Self::next) gives `None`.
+    /// Returns whether the set is empty, so that [`next`](Self::next) gives `None`.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0

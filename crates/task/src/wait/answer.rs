@@ -39,7 +39,7 @@ impl<T> AnswerWait<T> {
         self.task
     }
 
-    /// Any poll, unless the answer is the only event of the step.
+    /// Polls the wait, unless the answer is the only event of the step.
     #[inline(never)]
     fn poll_rest(&mut self, context: &mut task::Context<'_>) -> Poll<Result<T, WaitError>> {
         match ready!(self.state.poll(self.task, context)) {
@@ -124,7 +124,7 @@ impl Asked {
         })
     }
 
-    /// The first poll.
+    /// Polls the wait for the first time.
     #[inline]
     fn begin(
         &mut self,

@@ -50,8 +50,8 @@ impl Drop for Cancelled {
     }
 }
 
-/// Whether a wait polls its future in this step, with the budget before the poll. A cancellation
-/// comes first: the future takes no value then.
+/// Checks whether a wait polls its future in this step, and returns the budget before the poll. A
+/// cancellation comes first: the future takes no value then.
 fn begin(task: u64, mark: &mut Mark, waker: &Waker) -> Result<u32, Poll<WaitError>> {
     step::poll_with(task, |step| {
         if !step.may_be_ready(mark, waker) {

@@ -71,7 +71,7 @@ impl ExitWait {
 /// A handle of a started process.
 #[cfg(feature = "sched")]
 pub trait HasPid {
-    /// The process's PID.
+    /// Returns the process's PID.
     fn pid(&self) -> Pid;
 }
 

@@ -71,7 +71,7 @@ fn a_loop_of_ready_futures_that_counts_them_lets_others_run() {
     assert_eq!(first, Some(BUDGET + 1));
 }
 
-/// The task goes on after its cancellation, and each of its waits is over at once.
+/// Lets a task go on after its cancellation: each of its waits is over at once.
 // pins: A5, A6
 #[test]
 fn a_task_that_ignores_its_cancellation_does_not_keep_its_worker() {

@@ -38,7 +38,7 @@ fn wait_for(signal: CancelSignal) {
     }
 }
 
-/// Waits on threads of their own. Each says that it begins, and ends.
+/// Waits on threads of their own. Each thread says when it begins.
 fn watchers(signal: &CancelSignal, count: usize) -> Vec<thread::JoinHandle<()>> {
     let begins = mpsc::channel();
     let watchers = (0..count).map(|_| {
@@ -60,7 +60,7 @@ fn all_end(watchers: Vec<thread::JoinHandle<()>>) {
     watchers.into_iter().for_each(|it| it.join().unwrap());
 }
 
-/// The step of the task goes on all the while, so no later step could tell.
+/// Keeps the step of the task going all the while, so no later step could tell.
 // pins: P10, A5
 #[test]
 fn a_signal_is_there_at_the_request_on_any_thread_while_a_step_goes_on() {
@@ -111,7 +111,7 @@ fn a_signal_is_there_at_the_end_of_a_process_that_was_asked_nothing() {
     all_end(watched);
 }
 
-/// A process that gives its signal away, and goes on until it is cancelled.
+/// A process: gives its signal away, and goes on until its cancellation.
 struct Gives(Sender<CancelSignal>);
 
 impl Process for Gives {
@@ -214,7 +214,7 @@ impl Subscriber for Errors {
     fn exit(&self, _: &Id) {}
 }
 
-/// As in a task of tokio, which keeps the panic for a dropped handle.
+/// Catches the panic as a task of tokio does, which keeps the panic for a dropped handle.
 // pins: A1
 #[test]
 fn a_wait_that_is_polled_elsewhere_is_reported_although_its_panic_is_caught() {

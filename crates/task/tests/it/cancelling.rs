@@ -17,7 +17,7 @@ impl TypedCommand for Save {
     type Answer = u64;
 }
 
-/// A scheduler that never answers `NEVER`.
+/// Starts a scheduler that never answers `NEVER`.
 fn world() -> Scheduler {
     let scheduler = Scheduler::builder().workers(1).build().unwrap();
     let keep = |_: Command, completer| {

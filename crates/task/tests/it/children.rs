@@ -57,7 +57,7 @@ fn results_come_in_the_order_in_which_they_are_asked_for() {
     assert_eq!(number(task.unwrap()), 123_456_789);
 }
 
-/// The children end in the order that messages say.
+/// Ends the children in the order of the messages.
 // pins: A7
 #[test]
 fn a_group_gives_results_as_they_come_and_then_none() {
@@ -121,7 +121,7 @@ fn the_first_error_cancels_the_others_and_waits_for_them() {
     assert_eq!(live(&scheduler), 0);
 }
 
-/// Nothing waits for the child, and the body would wait for ever.
+/// Awaits no child, in a body that would wait for ever.
 // pins: A7
 #[test]
 fn a_panic_of_a_child_that_is_not_awaited_ends_the_body() {
@@ -329,7 +329,7 @@ fn a_child_that_is_terminated_is_lost_and_ends_the_scope() {
     assert_eq!(number(task.unwrap()), 1);
 }
 
-/// Nothing but the line of each scope wakes it.
+/// Checks that the line of each scope wakes the scope: no other wake-up comes.
 // pins: A7, A8
 #[test]
 fn scopes_work_inside_of_combinators() {
@@ -351,7 +351,7 @@ fn scopes_work_inside_of_combinators() {
     assert_eq!(number(task.unwrap()), 40);
 }
 
-/// After the notice of the cancellation a scope waits for its children alone.
+/// Checks that after the notice of the cancellation a scope waits for its children alone.
 #[test]
 fn scopes_inside_of_combinators_see_children_end_that_outlast_a_cancellation() {
     let scheduler = start(2);
@@ -379,7 +379,7 @@ fn scopes_inside_of_combinators_see_children_end_that_outlast_a_cancellation() {
 
 struct Trace(u64);
 
-/// The trace of a task, after a wait.
+/// Returns the trace of a task, after a wait.
 async fn trace<M: Send + 'static>(cx: Cx<M>) -> Result<u64, BoxError> {
     cx.yield_now().await;
     Ok(cx.inherited::<Trace>().map_or(0, |it| it.0))

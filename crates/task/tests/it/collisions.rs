@@ -43,7 +43,7 @@ impl TypedCommand for Keep {
     type Answer = u64;
 }
 
-/// A scheduler whose commands are answered by the test.
+/// Starts a scheduler whose commands are answered by the test.
 fn kept() -> (Scheduler, std::sync::mpsc::Receiver<Reply<u64>>) {
     let scheduler = Scheduler::builder().workers(1).build().unwrap();
     let (send, replies) = channel();
@@ -54,7 +54,7 @@ fn kept() -> (Scheduler, std::sync::mpsc::Receiver<Reply<u64>>) {
     (scheduler, replies)
 }
 
-/// The monitor stays when the process is replaced, and its tag is that of the heir's first wait.
+/// Replaces the process, whose monitor stays, with the tag of the heir's first wait.
 // pins: A3, P11
 #[test]
 fn a_notice_for_the_task_before_ends_no_wait() {
@@ -110,7 +110,7 @@ fn a_monitor_of_ones_own_ends_no_wait() {
     assert_eq!(task.wait().take::<u64>().unwrap(), 7);
 }
 
-/// The error has the process in it, which has not started.
+/// Keeps the error, which owns the process that has not started.
 // pins: A7
 #[test]
 fn a_child_that_was_refused_keeps_no_group_waiting() {
@@ -144,7 +144,7 @@ impl Lifecycle for First {
     }
 }
 
-/// Its `init` has run by then.
+/// Refuses the child after its `init` has run.
 // pins: A7
 #[test]
 fn a_child_that_is_refused_after_its_init_is_no_lost_one() {
@@ -210,7 +210,7 @@ fn a_wakers_destructor_may_look_at_its_group() {
     assert!(ended.to_string().contains("over"), "{ended}");
 }
 
-/// A wait that the first task leaves behind, and another task polls.
+/// Polls the wait of an ended task by another task.
 // pins: A8
 #[test]
 fn the_wait_of_a_task_that_is_gone_is_no_other_tasks() {

@@ -56,7 +56,7 @@ fn commands_work_inside_of_combinators_with_their_own_wakers() {
     assert_eq!(number(task.unwrap()), 2 * 50 * 51);
 }
 
-/// Messages, cancellations, monitors and budgets reach a wait whose own waker has to be woken.
+/// Checks that messages, cancellations, monitors and budgets reach a wait by its own waker.
 // pins: A1, A5, A6, A8
 #[test]
 fn every_kind_of_wait_wakes_the_waker_that_it_was_polled_with() {
@@ -69,7 +69,7 @@ fn every_kind_of_wait_wakes_the_waker_that_it_was_polled_with() {
             let mut count = 0;
             for _ in 0..1_000 {
                 count += cx.recv().await.ok_or("cancelled")?;
-                // Ordering: SeqCst: as below.
+                // Ordering: SeqCst, here and in the test: the test waits for the count.
                 its_taken.fetch_add(1, Ordering::SeqCst);
                 if count == 1 {
                     cx.yield_now().await;

@@ -20,7 +20,7 @@ impl TypedCommand for Double {
     type Answer = u64;
 }
 
-/// A scheduler with commands whose completers the test has.
+/// Starts a scheduler with commands whose completers the test has.
 fn world() -> (Scheduler, Arc<Mutex<Vec<Completer>>>) {
     let scheduler = Scheduler::builder().workers(1).build().unwrap();
     let kept = Arc::new(Mutex::new(Vec::new()));
@@ -260,7 +260,7 @@ fn a_monitor_tells_how_a_process_ended() {
     assert_eq!(number(task.unwrap()), 1);
 }
 
-/// Two waits at once for the end of a process. The task drops the first.
+/// Waits twice at once for the end of a process. The task drops the first wait.
 // pins: A3, A4
 #[test]
 fn a_monitor_that_is_dropped_leaves_the_others() {

@@ -1,4 +1,4 @@
-//! A task as an executor: where wakes come from, and futures that misbehave.
+//! A task as an executor: the threads of wakes, and misbehaving futures.
 
 use crate::support::{PATIENCE, exit, number, start, until};
 use ganger_proc_api::{BoxError, ExitReason};
@@ -68,7 +68,7 @@ fn a_wake_inside_of_the_poll_causes_another_one() {
     assert_eq!(number(task.unwrap()), 100);
 }
 
-/// The poll lasts while all of them wake.
+/// Wakes the task from many wakers while a single poll lasts.
 // pins: A8
 #[test]
 fn wakes_of_a_task_that_is_polled_are_one_more_poll() {
@@ -177,7 +177,7 @@ fn panics_in_a_poll_and_in_destructors_end_the_task_alone() {
     assert_eq!(number(done.unwrap()), 9);
 }
 
-/// A waker that panics, as a combinator's might.
+/// Calls a waker that panics, as a combinator's might.
 // pins: A8, P8
 #[test]
 fn a_waker_that_panics_ends_the_task_alone() {

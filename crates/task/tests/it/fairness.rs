@@ -13,7 +13,7 @@ use std::time::Duration;
 
 const TIME: Duration = Duration::from_millis(20);
 
-/// One worker.
+/// Starts a scheduler with a single worker.
 fn world() -> Scheduler {
     let scheduler = Scheduler::builder().workers(1).build().unwrap();
     scheduler.start().unwrap();
@@ -58,7 +58,7 @@ fn a_time_is_over_beside_waits_that_are_ready_with_values() {
     assert_eq!(number(task), 1);
 }
 
-/// In both orders, for a sleep, a message and an end.
+/// Joins a busy future with a sleep, a message and an end, in both orders.
 // pins: A3, A6
 #[test]
 fn what_is_joined_with_a_busy_future_goes_on() {
@@ -95,7 +95,7 @@ fn what_is_joined_with_a_busy_future_goes_on() {
     }
 }
 
-/// Also where a combinator of another crate polls in a fixed order.
+/// Polls in a fixed order, as a combinator of another crate may.
 // pins: A6
 #[test]
 fn a_wait_behind_a_busy_future_has_its_turn_in_the_next_step() {
@@ -123,7 +123,7 @@ fn a_wait_behind_a_busy_future_has_its_turn_in_the_next_step() {
     }
 }
 
-/// A wait for a command or an end that begins after the cancellation.
+/// Begins waits for a command or an end after the cancellation.
 // pins: A5, A6
 #[test]
 fn a_wait_that_begins_in_a_cancelled_task_is_over_behind_a_busy_future() {
@@ -254,7 +254,7 @@ impl Wake for Other {
     fn wake(self: Arc<Self>) {}
 }
 
-/// A combinator's waker stays no longer than the wait polled with it.
+/// Checks that a combinator's waker stays no longer than the wait polled with it.
 // pins: A4, A9
 #[test]
 fn a_wait_that_is_dropped_leaves_no_waker() {

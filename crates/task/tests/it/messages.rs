@@ -94,7 +94,7 @@ fn a_selective_receive_leaves_the_others_in_order() {
     assert_eq!(all.downcast::<Vec<u64>>().unwrap(), [2, 99, 1, 3, 5, 7]);
 }
 
-/// The wait has looked at the first messages, and is polled again after a step without a poll.
+/// Polls a wait again after steps without a poll, in which messages came.
 // pins: A2
 #[test]
 fn a_selective_receive_sees_what_came_while_it_was_not_polled() {

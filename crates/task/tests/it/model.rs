@@ -74,14 +74,14 @@ struct Plain {
     messages: VecDeque<u64>,
     /// The answer to the command of the wait, when it has come.
     answer: Option<u64>,
-    /// The message that a wait for both has taken.
+    /// The message taken by a wait for both.
     taken: Option<u64>,
     asked: bool,
     log: Vec<u64>,
 }
 
 impl Plain {
-    /// A wait, as far as its events have come. Says whether it is over.
+    /// Waits as far as the events have come. Returns whether the wait is over.
     fn wait(&mut self, wait: Wait) -> bool {
         let asks = matches!(wait, Wait::Ask | Wait::AskOrAny | Wait::AskAndAny);
         self.asked |= asks;

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{self, Poll};
 
-/// Is ready when it has been polled often enough, always at one address.
+/// Is ready after enough polls, all at the same address.
 struct Still {
     address: usize,
     polls: u64,
@@ -59,7 +59,8 @@ fn still(shared: &Arc<AtomicUsize>) -> Still {
     }
 }
 
-/// A process is moved at its second wait if it is not told to stay.
+/// Checks that the process is not moved: without a word to stay, a process moves at its second
+/// wait.
 // pins: A9
 #[test]
 fn a_future_has_one_address_over_many_waits() {
@@ -80,7 +81,7 @@ fn a_future_has_one_address_over_many_waits() {
     assert_eq!(number(task), 10);
 }
 
-/// Starts tasks in each way that a process has.
+/// Starts tasks in each way of a process.
 struct Starter(Arc<AtomicUsize>);
 
 impl Process for Starter {

@@ -1,4 +1,4 @@
-//! Children of a scope that may fail.
+//! Sets of children, which may fail.
 
 use crate::support::{exit, number, start, until};
 use ganger_proc_api::{BoxError, CancelReason, ExitCause, ExitReason, SubmitErrorKind};
@@ -246,7 +246,7 @@ fn a_set_that_has_left_its_scope_knows_all_ends_and_starts_no_child() {
     assert_eq!(number(task.unwrap()), 7);
 }
 
-/// The scope is dropped in the middle, and its set is not.
+/// Drops the scope in the middle, but not its set.
 // pins: A11
 #[test]
 fn a_scope_that_is_dropped_ends_the_children_of_its_sets() {
