@@ -47,7 +47,7 @@ impl Barrier {
         }
     }
 
-    /// As [`wait`](Self::wait); the wait keeps the barrier alive.
+    /// Waits as [`wait`](Self::wait) does; the wait keeps the barrier alive.
     pub fn wait_owned(self: Arc<Self>) -> BarrierWait<Arc<Self>> {
         BarrierWait {
             barrier: self,

@@ -44,7 +44,7 @@ struct State {
 }
 
 impl CancellationToken {
-    /// A token without a parent.
+    /// Creates a token without a parent.
     #[must_use]
     pub fn new() -> Self {
         Self::with_parent(None, State::default())
@@ -115,13 +115,13 @@ impl CancellationToken {
         is_first == Some(true)
     }
 
-    /// Whether it has been cancelled. Never blocks for long.
+    /// Returns whether the token has been cancelled. Never blocks for long.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         lock(&self.0.state).reason.is_some()
     }
 
-    /// Why it has been cancelled, if it has.
+    /// Returns the reason of the cancellation, if the token has been cancelled.
     #[must_use]
     pub fn reason(&self) -> Option<CancelReason> {
         lock(&self.0.state).reason.clone()

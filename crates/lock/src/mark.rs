@@ -47,7 +47,7 @@ impl MarkedBy {
         }
     }
 
-    /// The owner unlocks: marks the lock if it does so because it fails.
+    /// Marks the lock if its owner unlocks because the owner fails.
     #[inline]
     pub(crate) fn set(&self, mark: &Mark) {
         if is_failing() && self.was_failing != Some(thread::current().id()) {

@@ -60,7 +60,7 @@ impl Notify {
         Notified::new(self)
     }
 
-    /// As [`notified`](Self::notified); the wait keeps the `Notify` alive.
+    /// Waits as [`notified`](Self::notified) does; the wait keeps the `Notify` alive.
     pub fn notified_owned(self: Arc<Self>) -> Notified<Arc<Self>> {
         Notified::new(self)
     }

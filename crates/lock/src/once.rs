@@ -1,4 +1,4 @@
-//! Values that are made once: a cell, and results that several callers want at the same time.
+//! Values made once: a cell, and results for several callers at the same time.
 
 use crate::blocking::block_on;
 use crate::mutex::Mutex;
@@ -35,7 +35,7 @@ pub struct OnceCell<T> {
 }
 
 impl<T> OnceCell<T> {
-    /// Without a value.
+    /// Creates a cell without a value.
     #[must_use]
     pub fn new() -> Self {
         Self {
@@ -44,13 +44,13 @@ impl<T> OnceCell<T> {
         }
     }
 
-    /// The value, if it has been made. Never blocks.
+    /// Returns the value, if it has been made. Never blocks.
     #[must_use]
     pub fn get(&self) -> Option<&T> {
         self.value.get()
     }
 
-    /// Returns the value. Makes it, or waits for another caller that makes it.
+    /// Returns the value. Makes the value, or waits for another caller's `make`.
     ///
     /// # Errors
     /// The error of `make`, if this call's `make` fails.
@@ -74,7 +74,8 @@ impl<T> OnceCell<T> {
         Ok(self.value.get_or_init(|| value))
     }
 
-    /// As [`get_or_try_init`](Self::get_or_try_init), with a `make` that can't fail.
+    /// Returns the value as [`get_or_try_init`](Self::get_or_try_init) does, with a `make` that
+    /// can't fail.
     pub async fn get_or_init(&self, make: impl AsyncFnOnce() -> T) -> &T {
         let made = self.get_or_try_init(async || Ok::<_, Infallible>(make().await));
         match made.await {
@@ -83,8 +84,8 @@ impl<T> OnceCell<T> {
         }
     }
 
-    /// As [`get_or_init`](Self::get_or_init), for threads: blocks while another caller makes the
-    /// value.
+    /// Returns the value as [`get_or_init`](Self::get_or_init) does, for threads: blocks while
+    /// another caller makes the value.
     pub fn get_or_init_blocking(&self, make: impl FnOnce() -> T) -> &T {
         block_on(
             "a value that is being made",
@@ -146,7 +147,7 @@ struct Entered<K, V> {
 }
 
 impl<K: Eq + Hash, V: Clone> SingleFlight<K, V> {
-    /// With nothing under way.
+    /// Creates a set with no work under way.
     #[must_use]
     pub fn new() -> Self {
         let flights = ganger_sync::sync::Mutex::new(HashMap::new());
@@ -221,13 +222,13 @@ impl<K: Eq + Hash, V: Clone> SingleFlight<K, V> {
 }
 
 impl<K, V> SingleFlight<K, V> {
-    /// How many keys are under way. O(n).
+    /// Returns the number of keys under way. O(n).
     #[must_use]
     pub fn len(&self) -> usize {
         lock(&self.flights).values().map(Vec::len).sum()
     }
 
-    /// Whether nothing is under way.
+    /// Returns whether no key is under way.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         lock(&self.flights).is_empty()
@@ -242,8 +243,7 @@ enum Found<K, V> {
     Unknown(Vec<Arc<Flight<K, V>>>),
 }
 
-/// A call under way. The first call that ends with a value, and the last call that ends without,
-/// take the key away.
+/// A call under way. The first end with a value, or the last end without, takes the key away.
 struct Landing<'a, K, V> {
     flights: &'a SingleFlight<K, V>,
     hash: u64,

@@ -1,21 +1,22 @@
-//! A rate: so many acts a second, and some at once.
+//! A rate limiter: a number of acts a second, and a burst at once.
 //!
-//! **Problem.** Many processes, tasks and threads share a rate. What is too early waits, in the
-//! order of the requests, or is told how long to wait. A wait that is given up leaves no hole.
+//! **Problem.** Many processes, tasks and threads share a rate. An early request waits, in the
+//! order of the requests, or hears how long to wait. A given up wait leaves no hole.
 //!
-//! **Rejected.** To give each request a moment at once, and let it sleep until then: the moment of
-//! one that leaves is lost, or those behind it come earlier than they were told.
+//! **Rejected.** Giving each request a moment at once, and letting the request sleep until then: a
+//! leave would lose its moment, or the later requests would come earlier than announced.
 //!
-//! **Source.** The token bucket is that of J. Turner, "New directions in communications (or which
-//! way to the information age?)", 1986. It is kept as one moment, as in the virtual scheduling
-//! algorithm of ITU-T I.371: the one at which the bucket is full again.
+//! **Source.** The token bucket of J. Turner, "New directions in communications (or which way to
+//! the information age?)", 1986. The bucket is kept as a single moment, as in the virtual
+//! scheduling algorithm of ITU-T I.371: the moment at which the bucket is full again.
 //!
-//! **Protocol.** One lock has the bucket and the queue of requests.
-//! 1. A request takes its tokens if no other waits and they are there. If not, it is queued.
-//! 2. The thread that queues one behind none sets a timer for the moment at which the first in the
-//!    queue has its tokens.
-//! 3. The timer serves the queue, and runs again for the one that is first then. So does the end of
-//!    a request that leaves, because those behind it may want less.
+//! **Protocol.** A single lock guards the bucket and the queue of requests.
+//! 1. A request takes its tokens if no other request waits and the bucket has them. If not, the
+//!    request is queued.
+//! 2. The thread with the first request in an empty queue sets a timer for the moment at which this
+//!    request has its tokens.
+//! 3. The timer serves the queue, and runs again for the next first request. A leaving request
+//!    serves the queue as well, because the requests behind may want less.
 //!
 //! A request is answered without the lock. The timer holds the limiter. When it goes without being
 //! due, the scheduler has halted, and all requests are told.
@@ -30,11 +31,11 @@ use std::mem;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Lets through so many acts a second, and some at once after a pause: a token bucket. Clones are
-/// the same limiter, which processes, tasks and threads share.
+/// Lets a number of acts a second through, and a burst at once after a pause: a token bucket.
+/// Processes, tasks and threads share the limiter by its clones.
 ///
-/// In any span of `t` seconds at most `burst + t * per_second` tokens are given. Requests that wait
-/// are served in their order, and none overtakes them. It is full at first.
+/// In any span of `t` seconds the limiter gives at most `burst + t * per_second` tokens. Waiting
+/// requests are served in their order, and no request overtakes them. The bucket is full at first.
 ///
 /// ```
 /// use ganger_proc_api::BoxError;
@@ -56,33 +57,33 @@ pub struct RateLimiter {
     shared: Arc<Shared>,
 }
 
-/// Why there are no tokens.
+/// The reason for a request without tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RateLimitError {
-    /// There are not as many at this moment, or others wait for them.
+    /// The bucket has too few tokens at this moment, or earlier requests wait for them.
     #[error("the rate is exceeded; try again in {wait:?}, or wait with `acquire`")]
     Exceeded {
-        /// After how long there would be, if no other request came meanwhile.
+        /// The time until the tokens are free, if no other request comes meanwhile.
         wait: Duration,
     },
-    /// There are never as many at once.
+    /// The bucket never has as many tokens at once.
     #[error("too many tokens at once: the burst is {burst}; ask for fewer")]
     AboveBurst {
-        /// How many there may be at once.
+        /// The most tokens at once.
         burst: u32,
     },
-    /// The scheduler has stopped: no request that waits is served any more.
+    /// The scheduler has stopped: no waiting request is served any more.
     #[error("the scheduler of the rate limiter has stopped")]
     Stopped,
 }
 
 impl RateLimiter {
-    /// So many tokens a second, such as `100` or `0.5`, up to `burst` at once, at least one. The
-    /// time is that of the scheduler.
+    /// Creates a limiter of `per_second` tokens a second, such as `100` or `0.5`, with up to
+    /// `burst` at once, at least one. The limiter uses the scheduler's time.
     ///
-    /// With a burst of one, a request that waits and is served a little late costs the rate that
-    /// time. A larger burst makes up for it.
+    /// With a burst of one, the delay of a waiting request that is served a little late lowers the
+    /// rate. A larger burst makes up for the delay.
     ///
     /// # Panics
     /// When the rate is not a number above zero, or infinite.
@@ -104,22 +105,22 @@ impl RateLimiter {
         Self { shared }
     }
 
-    /// Takes so many tokens, if they are there and no request waits. Never blocks. O(1).
+    /// Takes the tokens, if the bucket has them and no request waits. Never blocks. O(1).
     ///
     /// # Errors
-    /// [`RateLimitError::Exceeded`], with the time after which it is worth trying again: that is
-    /// what a server says in `Retry-After`. [`RateLimitError::AboveBurst`].
+    /// [`RateLimitError::Exceeded`], with the time after which to try again, as a server says in
+    /// `Retry-After`. [`RateLimitError::AboveBurst`].
     pub fn try_acquire(&self, tokens: u32) -> Result<(), RateLimitError> {
         let now = self.shared.timers.now();
         lock(&self.shared.state).try_take(now, tokens)
     }
 
-    /// Waits for so many tokens: a question, which a step asks by `out.ask(call, tag)`, a task by
-    /// `.await`, and a thread by [`wait`](Call::wait). Requests are served in the order in which
-    /// they were asked. O(log n) with n that wait.
+    /// Waits for the tokens: a question, which a step asks by `out.ask(call, tag)`, a task by
+    /// `.await`, and a thread by [`wait`](Call::wait). Requests are served in their order. O(log n)
+    /// with n waiting requests.
     ///
-    /// A question that is given up before its answer takes nothing: by `out.cancel(tag)`, the end
-    /// of its process, or a future that is dropped.
+    /// A question given up before its answer takes no tokens: by `out.cancel(tag)`, the end of its
+    /// process, or the drop of its future.
     ///
     /// ```
     /// use ganger_proc_api::{
@@ -164,8 +165,8 @@ impl RateLimiter {
     /// ```
     ///
     /// # Errors
-    /// The answer's: [`RateLimitError::AboveBurst`] and [`RateLimitError::Stopped`], as what has
-    /// [failed](ganger_proc_api::CommandError::Failed).
+    /// The answer [fails](ganger_proc_api::CommandError::Failed) with
+    /// [`RateLimitError::AboveBurst`] or [`RateLimitError::Stopped`].
     pub fn acquire(&self, tokens: u32) -> Call<()> {
         let ask = move |shared: Arc<Shared>, reply| {
             shared.request(tokens, reply);
@@ -174,7 +175,7 @@ impl RateLimiter {
         Call::by_inside(Arc::clone(&self.shared), |it| Some(&it.scheduler), ask)
     }
 
-    /// How many tokens are there at this moment. Those that wait have a claim on them.
+    /// Returns the number of tokens at this moment. Waiting requests have a claim on them.
     #[must_use]
     pub fn available(&self) -> u32 {
         let now = self.shared.timers.now();
@@ -200,13 +201,13 @@ struct Shared {
 
 struct State {
     bucket: Bucket,
-    /// The requests that wait, by the order in which they came.
+    /// The waiting requests, in their order.
     queue: BTreeMap<u64, Request>,
-    /// How many tokens they want.
+    /// The number of tokens that the waiting requests want.
     queued: u64,
     /// The number of the next request.
     next: u64,
-    /// For when a timer runs.
+    /// The moment for which a timer runs.
     armed: Instant,
     is_stopped: bool,
 }
@@ -214,7 +215,7 @@ struct State {
 struct Request {
     tokens: u32,
     reply: Reply<()>,
-    /// Tells when the answer is not wanted any longer.
+    /// Tells when the answer is unwanted.
     _watch: EndWatch,
 }
 
@@ -260,7 +261,7 @@ impl Shared {
         self.serve();
     }
 
-    /// The answer to that request is not wanted any longer.
+    /// Removes a request whose answer is unwanted.
     fn left(self: &Arc<Self>, number: u64) {
         let left = lock(&self.state).remove(number);
         if left.is_some() {
@@ -269,8 +270,8 @@ impl Shared {
         }
     }
 
-    /// Gives tokens to the first requests, as far as there are some, and sets the timer for the one
-    /// that is first then.
+    /// Gives tokens to the first requests, as far as the tokens go, and sets the timer for the next
+    /// request.
     fn serve(self: &Arc<Self>) {
         loop {
             let now = self.timers.now();
@@ -315,7 +316,7 @@ impl State {
         Some(request)
     }
 
-    /// Takes out the requests for which there are tokens.
+    /// Takes out the first requests, as far as the tokens go.
     fn serve(&mut self, now: Instant) -> Vec<Request> {
         let mut served = Vec::new();
         while let Some((&number, first)) = self.queue.first_key_value()
@@ -326,7 +327,7 @@ impl State {
         served
     }
 
-    /// For when a timer is to be set, if none runs that is as early.
+    /// Returns the time for a new timer, unless a timer runs that is as early.
     fn arm(&mut self) -> Option<Instant> {
         let (_, first) = self.queue.first_key_value()?;
         let due = self.bucket.at(START, first.tokens.into());
@@ -343,7 +344,7 @@ impl OnTime for Shared {
     fn fire(self: Arc<Self>) {
         let now = self.timers.now();
         let mut state = lock(&self.state);
-        // Another one may run that was set later.
+        // Another timer may run, set later for an earlier moment.
         if state.armed <= now {
             state.armed = Instant::NEVER;
         }
@@ -357,7 +358,7 @@ impl OnTime for Shared {
 }
 
 impl Shared {
-    /// The scheduler has halted: no request is served any more.
+    /// Stops the limiter after the scheduler's halt: no request is served any more.
     fn stop(&self) {
         let mut state = lock(&self.state);
         state.is_stopped = true;
@@ -373,11 +374,11 @@ impl Shared {
 /// The first moment.
 const START: Instant = Instant::from_nanos(0);
 
-/// Times in the bucket are in parts of a nanosecond: so many bits are behind the point. A rate is
-/// exact to about one in a billion up to a token a nanosecond.
+/// Times in the bucket are in parts of a nanosecond: this number of bits is behind the point. A
+/// rate is exact to about one in a billion up to a token a nanosecond.
 const POINT: u32 = 32;
 
-/// A time between two tokens that is longer is none that a clock sees the end of.
+/// The longest time between two tokens: no clock sees the end of a longer time.
 const LONGEST: f64 = u64::MAX as f64;
 
 /// A token bucket.
@@ -385,7 +386,7 @@ struct Bucket {
     /// The time between two tokens.
     interval: u128,
     burst: u32,
-    /// When it is full, or was.
+    /// The moment at which the bucket is, or was, full.
     full: u128,
 }
 
@@ -419,7 +420,8 @@ impl Bucket {
         Ok(())
     }
 
-    /// When so many tokens are there, from `now` on; more than the burst one after the other.
+    /// Returns the time, from `now` on, when the bucket has this number of tokens; more than the
+    /// burst come one after the other.
     fn at(&self, now: Instant, tokens: u64) -> Instant {
         let depth = self.time_of(self.burst.into());
         let at = self.full_after(now, tokens).saturating_sub(depth);
@@ -427,7 +429,7 @@ impl Bucket {
         Instant::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX)).max(now)
     }
 
-    /// When it is full again, if so many are taken now.
+    /// Returns the time when the bucket is full again, if `tokens` are taken now.
     fn full_after(&self, now: Instant, tokens: u64) -> u128 {
         let from = self.full.max(u128::from(now.as_nanos()) << POINT);
         from.saturating_add(self.time_of(tokens))
@@ -470,7 +472,7 @@ mod tests {
             acts in vec((0_u64..100, 0_u32..9), 1..200),
         ) {
             let mut bucket = bucket(interval, burst);
-            // In nanoseconds: so many for a token.
+            // In nanoseconds, with `interval` for a token.
             let depth = u64::from(burst) * interval;
             let (mut now, mut plain) = (0, depth);
             for (pause, tokens) in acts {

@@ -167,7 +167,7 @@ impl<T> RwLock<T> {
         RwWait::new(self)
     }
 
-    /// As [`read`](Self::read); the guard keeps the lock alive.
+    /// Reads as [`read`](Self::read) does; the guard keeps the lock alive.
     ///
     /// # Errors
     /// As [`read`](Self::read).
@@ -175,7 +175,7 @@ impl<T> RwLock<T> {
         RwWait::new(self)
     }
 
-    /// As [`write`](Self::write); the guard keeps the lock alive.
+    /// Writes as [`write`](Self::write) does; the guard keeps the lock alive.
     ///
     /// # Errors
     /// As [`write`](Self::write).
@@ -215,7 +215,7 @@ impl<T> RwLock<T> {
         Self::try_take(self)
     }
 
-    /// As [`try_read`](Self::try_read); the guard keeps the lock alive.
+    /// Tries as [`try_read`](Self::try_read) does; the guard keeps the lock alive.
     ///
     /// # Errors
     /// As [`try_read`](Self::try_read).
@@ -223,7 +223,7 @@ impl<T> RwLock<T> {
         Self::try_take(self)
     }
 
-    /// As [`try_write`](Self::try_write); the guard keeps the lock alive.
+    /// Tries as [`try_write`](Self::try_write) does; the guard keeps the lock alive.
     ///
     /// # Errors
     /// As [`try_write`](Self::try_write).
@@ -251,7 +251,7 @@ impl<T> RwLock<T> {
         lock(&self.state).give_back(access, &mut wakes);
     }
 
-    /// Whether a writer has failed while it had the lock.
+    /// Returns whether a writer has failed while it had the lock.
     #[must_use]
     pub fn is_poisoned(&self) -> bool {
         self.mark.is_set()
@@ -262,7 +262,7 @@ impl<T> RwLock<T> {
         self.mark.clear();
     }
 
-    /// The value, without a lock: the caller has it alone.
+    /// Returns the value, without a lock: the caller has it alone.
     ///
     /// # Errors
     /// As [`read`](Self::read).
@@ -276,7 +276,7 @@ impl<T> RwLock<T> {
         Ok(value)
     }
 
-    /// The value.
+    /// Returns the value.
     ///
     /// # Errors
     /// As [`read`](Self::read).

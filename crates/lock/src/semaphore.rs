@@ -70,7 +70,7 @@ impl Semaphore {
         Acquire::new(self, permits)
     }
 
-    /// As [`acquire`](Self::acquire); the permits keep the semaphore alive.
+    /// Acquires as [`acquire`](Self::acquire) does; the permits keep the semaphore alive.
     ///
     /// # Errors
     /// As [`acquire`](Self::acquire).
@@ -94,7 +94,7 @@ impl Semaphore {
         Permits::take(self, permits)
     }
 
-    /// As [`try_acquire`](Self::try_acquire); the permits keep the semaphore alive.
+    /// Tries as [`try_acquire`](Self::try_acquire) does; the permits keep the semaphore alive.
     ///
     /// # Errors
     /// As [`try_acquire`](Self::try_acquire).
@@ -124,7 +124,7 @@ impl Semaphore {
         Thing::of(PERMITS, self)
     }
 
-    /// How many permits are there at this moment.
+    /// Returns the number of free permits at this moment.
     #[must_use]
     pub fn available(&self) -> usize {
         lock(&self.state).permits
@@ -140,7 +140,7 @@ impl Semaphore {
         drop(all);
     }
 
-    /// Whether it has been closed.
+    /// Returns whether the semaphore has been closed.
     #[must_use]
     pub fn is_closed(&self) -> bool {
         lock(&self.state).is_closed
@@ -284,13 +284,13 @@ impl<S: Deref<Target = Semaphore>> Permits<S> {
         Self { semaphore, permits }
     }
 
-    /// How many they are.
+    /// Returns the number of permits.
     #[must_use]
     pub fn count(&self) -> usize {
         self.permits
     }
 
-    /// They do not go back.
+    /// Forgets the permits, which do not go back to the semaphore.
     pub fn forget(mut self) {
         self.permits = 0;
     }

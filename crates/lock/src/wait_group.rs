@@ -44,7 +44,7 @@ struct State {
 pub struct BelowZero;
 
 impl WaitGroup {
-    /// With nothing under way.
+    /// Creates a group with no member under way.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -62,7 +62,7 @@ impl WaitGroup {
         };
     }
 
-    /// One has ended.
+    /// Counts a member as ended.
     ///
     /// # Errors
     /// [`BelowZero`] when none is under way.
@@ -82,7 +82,7 @@ impl WaitGroup {
         Member(self)
     }
 
-    /// How many are under way.
+    /// Returns the number of members under way.
     #[must_use]
     pub fn count(&self) -> usize {
         lock(&self.state).count
@@ -96,7 +96,7 @@ impl WaitGroup {
         }
     }
 
-    /// As [`wait`](Self::wait); the wait keeps the group alive.
+    /// Waits as [`wait`](Self::wait) does; the wait keeps the group alive.
     pub fn wait_owned(self: Arc<Self>) -> GroupWait<Arc<Self>> {
         GroupWait {
             group: self,

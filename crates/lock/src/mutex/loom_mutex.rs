@@ -44,7 +44,7 @@ fn three_threads_take_turns() {
     });
 }
 
-/// A waiter gives up while it is woken. The other waiter gets its turn.
+/// Has a waiter give up while another thread wakes the waiter. The other waiter gets its turn.
 #[test]
 fn a_waiter_that_gives_up_passes_its_turn_on() {
     model::check(3, || {
@@ -72,13 +72,13 @@ fn a_waiter_that_gives_up_passes_its_turn_on() {
     });
 }
 
-/// In starvation mode: the waiter that gives up may be the owner by then.
+/// Runs in starvation mode: the waiter that gives up may be the owner by then.
 #[test]
 fn an_owner_that_gives_up_hands_the_lock_on() {
     model::check(2, one_that_is_handed_the_lock_gives_up);
 }
 
-/// The new owner unlocks while the old owner ends starvation mode, because no waiter has waited
+/// Unlocks by the new owner while the old owner ends starvation mode, because no waiter has waited
 /// long.
 #[cfg(ganger_loom)]
 #[test]
@@ -112,7 +112,7 @@ fn one_that_is_handed_the_lock_gives_up() {
     assert_eq!(*block_on(mutex.lock()).unwrap(), 1);
 }
 
-/// The new owner looks by itself, and unlocks while the old owner is still handing over.
+/// Lets the new owner look by itself, and unlock while the old owner is still handing over.
 #[test]
 fn a_new_owner_may_unlock_before_the_old_one_is_done() {
     model::check(3, || {

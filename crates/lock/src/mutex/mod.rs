@@ -72,8 +72,8 @@ impl<T> Mutex<T> {
         Lock::new(self)
     }
 
-    /// As [`lock`](Self::lock); the guard keeps the lock alive, for the state of a process and for
-    /// yields.
+    /// Locks as [`lock`](Self::lock) does; the guard keeps the lock alive, for the state of a
+    /// process and for yields.
     ///
     /// ```
     /// use ganger_lock::{Locked, Mutex, Until};
@@ -134,7 +134,7 @@ impl<T> Mutex<T> {
         }
     }
 
-    /// As [`try_lock`](Self::try_lock); the guard keeps the lock alive.
+    /// Tries as [`try_lock`](Self::try_lock) does; the guard keeps the lock alive.
     ///
     /// # Errors
     /// As [`try_lock`](Self::try_lock).
@@ -146,18 +146,18 @@ impl<T> Mutex<T> {
         }
     }
 
-    /// Whether an owner has failed while it had the lock.
+    /// Returns whether an owner has failed while it had the lock.
     #[must_use]
     pub fn is_poisoned(&self) -> bool {
         self.mark.is_set()
     }
 
-    /// The value is right again: the next owners are told of no failure.
+    /// Marks the value as right again: the next owners are told of no failure.
     pub fn clear_poison(&self) {
         self.mark.clear();
     }
 
-    /// The value, without a lock: the caller has it alone.
+    /// Returns the value, without a lock: the caller has it alone.
     ///
     /// # Errors
     /// As [`lock`](Self::lock).
@@ -171,7 +171,7 @@ impl<T> Mutex<T> {
         Ok(value)
     }
 
-    /// The value.
+    /// Returns the value.
     ///
     /// # Errors
     /// As [`lock`](Self::lock).

@@ -40,14 +40,14 @@ const STARVING: u32 = 4;
 /// The queue has an entry. Changes under the lock of the queue.
 const WAITING: u32 = 8;
 
-/// A waiter that loses after this time turns starvation mode on.
+/// Returns the time after which a losing waiter turns starvation mode on.
 #[cfg(not(ganger_loom))]
 fn patience() -> Duration {
     Duration::from_millis(1)
 }
 
-/// In a model, where no time passes: zero, so that each loser turns it on, unless the model sets
-/// `IS_PATIENT`.
+/// Returns zero in a model, where no time passes: each loser turns starvation mode on, unless the
+/// model sets `IS_PATIENT`.
 #[cfg(ganger_loom)]
 fn patience() -> Duration {
     Duration::from_nanos(u64::from(IS_PATIENT.get()))
@@ -116,7 +116,7 @@ impl Word {
             .is_ok()
     }
 
-    /// The caller has it.
+    /// Unlocks the mutex, which the caller has.
     #[inline]
     pub(super) fn unlock(&self) {
         // Ordering: Release pairs with the Acquire in `try_lock`, `try_barge` and `enter`.
@@ -126,7 +126,7 @@ impl Word {
         }
     }
 
-    /// Called after an unlock: wakes the next waiter, or makes it the owner.
+    /// Wakes the next waiter after an unlock, or makes the waiter the owner.
     #[cold]
     fn pass_on(&self) {
         // Locked before the look: a newly made owner may unlock while the thread that made it the
@@ -155,7 +155,7 @@ impl Word {
         }
     }
 
-    /// In starvation mode, with the lock not held: makes the first in the queue the owner.
+    /// Makes the first waiter in the queue the owner, in starvation mode, with the lock not held.
     fn hand_over(&self, queue: &mut Queue<'_>) -> Option<ganger_wait::WaiterEntry<Duration>> {
         // Ordering: Acquire pairs with the Release in `unlock`, which may be another thread's: the
         // claim below shows the new owner the last owner's writes. Another unlock may have been
@@ -220,7 +220,7 @@ impl Word {
     }
 }
 
-/// In a model, time stands still: each run must go the same way.
+/// Returns the time; in a model, time stands still, so that each run goes the same way.
 fn now() -> Duration {
     if cfg!(ganger_loom) {
         return Duration::ZERO;

@@ -83,7 +83,7 @@ fn none_is_about(reports: &Receiver<DeadlockReport>, process: Pid) {
     assert_eq!(found.filter(is_about).count(), 0);
 }
 
-/// Its waits, with PIDs alone.
+/// Formats the waits of a report, with PIDs alone.
 pub(crate) fn plain(report: &DeadlockReport) -> String {
     let waits = report.waits.iter().map(ToString::to_string);
     waits.collect::<Vec<_>>().join("\n")
@@ -155,8 +155,8 @@ fn wants(lock: &Arc<Mutex<()>>) -> impl Process {
     })
 }
 
-/// In each of two schedulers a process has a lock, and another process waits for it. The waiter of
-/// the first scheduler has the PID of the owner in the second.
+/// Has a process lock, and another process wait, in each of two schedulers. The waiter of the first
+/// scheduler has the PID of the owner in the second.
 // pins: K9, P17
 #[test]
 fn processes_of_two_schedulers_with_one_host_name_are_not_taken_for_each_other() {
@@ -356,7 +356,7 @@ fn a_wait_for_what_comes_by_the_driver_is_no_deadlock() {
     assert!(sleeper.wait().is_done());
 }
 
-/// The program that ends is this test program, started again.
+/// Starts this test program again: the report ends the second program.
 // pins: K9
 #[test]
 fn a_report_ends_the_program_where_that_is_wanted() {
@@ -471,7 +471,7 @@ fn a_cycle_goes_through_locks_calls_and_threads() {
         ..Answers::default()
     };
     let answers = scheduler.spawn(answers).unwrap();
-    // A task has the lock, and asks a process that waits for it.
+    // A task has the lock, and asks a process, which waits for the lock.
     let (own, address) = (Arc::clone(&lock), answers.address().clone());
     let asks = scheduler.spawn(async move |cx: Cx| {
         let _guard = own.lock().await.map_err(|it| it.to_string())?;

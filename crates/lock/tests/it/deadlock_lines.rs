@@ -1,4 +1,4 @@
-//! Reports of deadlocks behind a waiter that is not polled.
+//! Reports of deadlocks behind an unpolled waiter.
 
 use crate::deadlock::{next, plain, watched};
 use ganger_lock::{DeadlockKind, Mutex, Notify, Semaphore};

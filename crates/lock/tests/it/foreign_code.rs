@@ -1,4 +1,4 @@
-//! Wakers that panic, and waits inside of waits.
+//! Panicking wakers, and waits inside of waits.
 
 use crate::support::{Counts, poll, poll_by};
 use ganger_lock::{
@@ -83,7 +83,8 @@ fn a_long_line_of_yields_that_lock_and_unlock_takes_little_stack() {
     assert_eq!(*mutex.try_lock().unwrap(), LINE);
 }
 
-/// The process is terminated, and so it is by a stop; other processes have their turns meanwhile.
+/// Terminates the process, once by a call and once by a stop; other processes have their turns
+/// meanwhile.
 // pins: G1, K1, K4, P9
 #[test]
 fn a_yield_whose_future_wakes_itself_ends_with_its_process() {
@@ -145,7 +146,7 @@ fn a_waker_that_panics_leaves_no_child_uncancelled() {
 
 type Flights = SingleFlight<Asks, Arc<Asks>>;
 
-/// Uses the flights that hold it as a key or a value, in each function of the user.
+/// Uses its flights, as their key or value, in each function of the user.
 struct Asks {
     number: u64,
     flights: Weak<Flights>,

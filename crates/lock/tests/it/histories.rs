@@ -3,13 +3,13 @@
 use ganger_lock::{Mutex, RwLock, Semaphore, block_on};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The begin and end of a thread's visit, by a clock that each tick moves on.
+/// The begin and end of a thread's visit, by a clock of ticks.
 #[derive(Debug, Clone, Copy)]
 struct Visit {
     began: u64,
     ended: u64,
     weight: usize,
-    /// The value that the visit saw; a writer then adds 1.
+    /// The value seen by the visit; a writer then adds 1.
     value: Option<u64>,
 }
 
@@ -21,7 +21,7 @@ fn tick() -> u64 {
     CLOCK.fetch_add(1, Ordering::SeqCst)
 }
 
-/// Returns the most weight that was inside at any moment.
+/// Returns the most weight inside at any moment.
 fn most(visits: &[Visit]) -> usize {
     let begins = visits.iter().map(|it| (it.began, it.weight as isize));
     let ends = visits.iter().map(|it| (it.ended, -(it.weight as isize)));
@@ -34,7 +34,7 @@ fn most(visits: &[Visit]) -> usize {
     inside.max().unwrap_or_default().unsigned_abs()
 }
 
-/// The writers in the order of their visits saw the numbers in order.
+/// Returns whether the writers in the order of their visits saw the numbers in order.
 fn is_linear(mut visits: Vec<Visit>) -> bool {
     visits.retain(|it| it.value.is_some());
     visits.sort_by_key(|it| it.began);

@@ -117,7 +117,7 @@ fn a_task_that_panics_leaves_a_mark() -> Result<(), BoxError> {
     })?;
     assert!(!task.wait().is_done());
     assert!(mutex.is_poisoned());
-    // A thread that is unwinding already when it takes the lock has not failed under the lock.
+    // A thread that takes the lock while it unwinds has not failed under the lock.
     mutex.clear_poison();
     struct Takes(Arc<Mutex<()>>);
     impl Drop for Takes {
@@ -134,7 +134,7 @@ fn a_task_that_panics_leaves_a_mark() -> Result<(), BoxError> {
     Ok(())
 }
 
-/// A step that fails with a guard of its own, and hands the lock over while it unwinds. The next
+/// Fails a step with a guard of its own, and hands the lock over while the step unwinds. The next
 /// owner fails in the same way, on the same thread.
 // pins: K3
 #[test]
@@ -189,7 +189,7 @@ fn fails_with_a_permit(semaphore: &Arc<Semaphore>, in_the_step: bool) -> impl Pr
     })
 }
 
-/// The waker of a future polls it. So the future goes on while another process fails, in which the
+/// Polls a future from its waker. So the future goes on while another process fails, in which the
 /// future has no part.
 // pins: K3
 #[test]

@@ -128,7 +128,7 @@ proptest! {
                 model.serve();
             }
             prop_assert_eq!(semaphore.available(), model.free);
-            // Exactly the waits that are over in the model are ready.
+            // A wait is ready if, and only if, the wait is over in the model.
             for (number, weight, wait) in &mut waits {
                 if wait.is_none() { continue }
                 let is_given = model.given.iter().position(|it| it == number);
@@ -198,7 +198,7 @@ proptest! {
                 }
                 Op::Close => {}
             }
-            // The waits that end now.
+            // The waits with an end at this moment.
             let mut goes = Vec::new();
             if writer_has_ended {
                 goes.extend(waiting.iter().filter(|it| !it.1).copied());

@@ -1,4 +1,4 @@
-//! Mutexes: their three faces, failing owners, waiters that give up, starvation.
+//! Mutexes: their three faces, failing owners, leaving waiters, starvation.
 
 use crate::support::{Counts, poll, poll_by, start};
 use ganger_lock::{Locked, Mutex, Until};
@@ -93,7 +93,7 @@ fn a_loser_waits_at_the_front_and_then_is_handed_the_lock() {
         let mut waits = [(); 2].map(|()| mutex.lock());
         assert!(waits.iter_mut().all(|it| poll(it).is_pending()));
         drop(guard);
-        // A newcomer is faster than the waiter that is awake.
+        // A newcomer is faster than the woken waiter.
         let barger = mutex.try_lock().unwrap();
         pass(rt);
         // The waiter has waited for more than a millisecond: from now on the lock is handed over.

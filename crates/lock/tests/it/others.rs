@@ -130,7 +130,7 @@ fn a_word_for_the_last_is_handed_on_to_the_last() {
     notify.notify_last();
     let [mut first, mut second, third, fourth] = waits;
     drop(fourth);
-    // The notice is the third's, which goes as well.
+    // The third has the notice, and goes as well.
     drop(third);
     assert!(poll(&mut first).is_pending() && poll(&mut second).is_ready());
     notify.notify_one();

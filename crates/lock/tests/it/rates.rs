@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long a test waits for something that is bound to happen before it fails.
+/// The time after which a wait of a test fails.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 const fn ms(millis: u64) -> Duration {
@@ -59,7 +59,7 @@ fn requests_are_served_in_their_order_and_none_overtakes_them() {
         assert_eq!(ready([&a, &b, &c, &d]), [false; 4]);
         rt.run_for(ms(2));
         assert_eq!(ready([&a, &b, &c, &d]), [true, false, false, false]);
-        // There are two tokens, which are for the one that wants three.
+        // The limiter has two tokens, for the request of three.
         rt.run_for(ms(25));
         assert_eq!(limiter.available(), 2);
         assert!(limiter.try_acquire(1).is_err());
@@ -88,7 +88,7 @@ fn a_wait_that_is_dropped_gives_its_place_back() {
         rt.run_for(ms(15));
         drop(b);
         assert_eq!(wait_of(limiter.try_acquire(1)), ms(70 - 15));
-        // There is a token for the next, which was not the first.
+        // The next request gets a token, although it was not the first.
         drop(a);
         assert_eq!(ready([&c, &d]), [true, false]);
         rt.run_for(ms(10));
@@ -103,10 +103,10 @@ fn a_wait_that_is_dropped_gives_its_place_back() {
     });
 }
 
-/// When which process had how many tokens.
+/// The times of served requests, and their tokens.
 type Given = Arc<Mutex<Vec<(Duration, u32)>>>;
 
-/// Asks for tokens, `left` times one after the other.
+/// Asks for tokens, `left` times in turn.
 struct Asks {
     limiter: RateLimiter,
     tokens: u32,
@@ -115,7 +115,7 @@ struct Asks {
 }
 
 impl Actor for Asks {
-    /// It takes its question back, and asks again.
+    /// Has the process take its question back, and ask again.
     type Message = ();
 
     fn started(&mut self, _: &Context, out: &mut StepOutput) -> StepResult {
@@ -166,7 +166,7 @@ fn processes_share_the_rate_whatever_others_of_them_do() {
         }
         processes[rt.choose(5)].send(()).unwrap();
         let start = given.lock().unwrap().len();
-        // Some 55 tokens, and those of the two that have ended.
+        // Some 55 tokens, and the tokens of two ended processes.
         rt.run_for(ms(150));
         for process in processes {
             assert!(rt.wait(process).is_done());
@@ -244,7 +244,7 @@ fn many_threads_have_the_rate_and_no_more() {
             });
         }
     });
-    // A hundred, of which five were there.
+    // A hundred tokens, five of them from the start.
     assert!(timers.now().since(begin) >= Duration::from_micros(47_500));
     let counts = actor_fn(|_, (): (), _: &mut StepOutput| Ok(()));
     drop(scheduler.spawn(counts).unwrap());

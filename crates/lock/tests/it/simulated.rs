@@ -110,8 +110,8 @@ fn owners_and_waiters_end_at_any_moment() {
         });
 }
 
-/// Two hogs take the lock again and again, and a third process wants it once. The simulation's
-/// clock brings it the lock soon.
+/// Takes the lock again and again by two hogs, while a third process wants the lock once. The
+/// simulation's clock brings it the lock soon.
 // pins: K2
 #[test]
 fn a_waiter_gets_its_turn_in_virtual_time() {
