@@ -35,15 +35,15 @@ pub trait LinkContext {
     /// [`TargetError`] when no process is meant that this scheduler can reach.
     fn unlink(&self, peer: impl Target) -> Result<(), TargetError>;
 
-    /// The processes linked to this process, in no order.
+    /// Returns the processes linked to this process, in no order.
     fn links(&self) -> Vec<Pid>;
 
-    /// From the next step on, turns signals into [`Event::Exit`](ganger_proc_api::Event::Exit) with
-    /// this tag; they do not end this process. The setting counts at the moment when a signal
+    /// Turns signals into [`Event::Exit`](ganger_proc_api::Event::Exit) with this tag, from the
+    /// next step on; they do not end this process. The setting counts at the moment when a signal
     /// arrives, between two steps.
     fn trap_exits(&self, tag: Tag);
 
-    /// From the next step on, signals end this process again.
+    /// Has signals end this process again, from the next step on.
     fn end_trap(&self);
 
     /// Sends an exit signal with this cause, as a linked process does at its end. The signal ends

@@ -54,7 +54,7 @@ impl DeadLetterLog {
         }
     }
 
-    /// The number of dead letters with this reason.
+    /// Returns the number of dead letters with this reason.
     #[must_use]
     pub fn count(&self, reason: DeadReason) -> u64 {
         let state = lock(&self.state);

@@ -92,7 +92,8 @@ impl Shared {
 }
 
 impl End {
-    /// The end of the process with this PID: at once without such a process.
+    /// Creates the wait for the end of the process with this PID, which is over at once without
+    /// such a process.
     pub(crate) fn of(scheduler: &Handle, pid: Pid) -> Self {
         let shared = Arc::new(Shared::default());
         let tells = Tells(Arc::downgrade(&shared));
@@ -106,13 +107,13 @@ impl End {
         }
     }
 
-    /// The process's PID.
+    /// Returns the process's PID.
     #[must_use]
     pub fn pid(&self) -> Pid {
         self.pid
     }
 
-    /// The cause, if the process has ended.
+    /// Returns the cause, if the process has ended.
     #[must_use]
     pub fn cause(&self) -> Option<ExitCause> {
         lock(&self.shared.state).cause.clone()
@@ -136,7 +137,7 @@ impl End {
         }
     }
 
-    /// As [`wait`](Self::wait), but gives up after `timeout`.
+    /// Waits as [`wait`](Self::wait) does, but gives up after `timeout`.
     ///
     /// # Panics
     /// As for [`wait`](Self::wait).

@@ -393,14 +393,14 @@ impl Services {
         self.table.remove(name, None)
     }
 
-    /// The types of the function with this name.
+    /// Returns the types of the function with this name.
     #[must_use]
     pub fn types(&self, name: &str) -> Option<FunctionTypes> {
         let state = lock(&self.table.0);
         state.functions.get(name).map(|entry| entry.types)
     }
 
-    /// All functions, in the order of their names.
+    /// Returns all functions, in the order of their names.
     #[must_use]
     pub fn list(&self) -> Vec<(Box<str>, FunctionTypes)> {
         let state = lock(&self.table.0);
@@ -445,7 +445,7 @@ impl ExitAction for Leave {
         self.is_own
     }
 
-    /// The function has been removed.
+    /// Returns whether the function has been removed.
     fn is_over(&self) -> bool {
         let table = self.table.upgrade();
         table.is_none_or(|table| !table.has(&self.name, self.number))

@@ -156,7 +156,7 @@ impl Groups {
         }
     }
 
-    /// The names of the groups that have members, in the order of their texts.
+    /// Returns the names of the groups that have members, in the order of their texts.
     #[must_use]
     pub fn names(&self) -> Vec<Arc<str>> {
         let inner = lock(&self.scope.inner);
@@ -164,8 +164,8 @@ impl Groups {
         groups.map(|(name, _)| Arc::clone(name)).collect()
     }
 
-    /// All groups with their members as they are, and every later change of any of them: see
-    /// [`Group::monitor`].
+    /// Monitors all groups: returns their members as they are, and sends every later change of any
+    /// group: see [`Group::monitor`].
     #[must_use]
     pub fn monitor(&self, to: &Recipient<GroupNotice>) -> (AllMembers, GroupMonitor) {
         let (outbox, hold) = (Outbox::new(to), Hold::new(&self.scope));
@@ -188,7 +188,7 @@ impl Groups {
 }
 
 impl Group {
-    /// Its name.
+    /// Returns the group's name.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
@@ -210,8 +210,8 @@ impl Group {
         self.scope.leave(&self.name, process)
     }
 
-    /// The members, in the order in which they have joined. A member that has joined several times
-    /// is in the list as often.
+    /// Returns the members, in the order in which they have joined. A member that has joined
+    /// several times is in the list as often.
     #[must_use]
     pub fn members(&self) -> Vec<Pid> {
         let inner = lock(&self.scope.inner);
@@ -219,7 +219,7 @@ impl Group {
         members.map_or_else(Vec::new, Members::pids)
     }
 
-    /// The [members](Self::members) that are processes of this node.
+    /// Returns the [members](Self::members) that are processes of this node.
     #[must_use]
     pub fn local_members(&self) -> Vec<Pid> {
         let mut members = self.members();
@@ -292,7 +292,7 @@ impl Group {
         delivered
     }
 
-    /// As [`broadcast`](Self::broadcast), to the members of this node alone.
+    /// Sends a message as [`broadcast`](Self::broadcast) does, to the members of this node alone.
     pub fn broadcast_local<M: Clone + Send + 'static>(&self, message: &M) -> Delivered {
         let mut delivered = Delivered::default();
         let members = self.snapshot();

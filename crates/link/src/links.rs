@@ -156,8 +156,8 @@ impl Shard {
     }
 }
 
-/// The processes linked to a process of a scheduler, in the order of their PIDs. O(links of the
-/// process), under a lock. Empty for a process without links, or an unknown PID.
+/// Returns the processes linked to a process of a scheduler, in the order of their PIDs. O(links of
+/// the process), under a lock. Empty for a process without links, or an unknown PID.
 ///
 /// ```
 /// use ganger_link::{LinkContext as _, links_of};
@@ -192,12 +192,12 @@ impl Links {
         self.last.fetch_add(1, Ordering::Relaxed) + 1
     }
 
-    /// The shard of a process.
+    /// Locks the shard of a process.
     fn shard(&self, pid: Pid) -> MutexGuard<'_, Shard> {
         lock(&self.shards[shard_of(pid)])
     }
 
-    /// The shards of two processes.
+    /// Locks the shards of two processes.
     fn both(&self, one: Pid, other: Pid) -> Both<'_> {
         let (index, second) = (shard_of(one), shard_of(other));
         let mut lower = None;
@@ -308,7 +308,8 @@ impl Links {
         true
     }
 
-    /// After this, no signal of the peer counts for the process, nor the other way round.
+    /// Removes a link: after this, no signal of the peer counts for the process, nor the other way
+    /// round.
     pub(crate) fn unlink(&self, process: Pid, peer: Pid) {
         let mut nodes = self.both(process, peer);
         let Some(node) = nodes.node(process) else {
@@ -337,7 +338,7 @@ impl Links {
         }
     }
 
-    /// The peers of a process, in no order.
+    /// Returns the peers of a process, in no order.
     pub(crate) fn peers(&self, process: Pid) -> Vec<Pid> {
         let table = self.shard(process);
         let node = table.nodes.get(&process);
@@ -455,7 +456,8 @@ impl ExitAction for EndLinks {
         Some(self)
     }
 
-    /// A peer that has ended as well watches nothing: of peers that fail together one is reported.
+    /// Returns whether the peer watches its process. A peer that has ended as well watches nothing:
+    /// of peers that fail together one is reported.
     fn is_watch(&self) -> bool {
         let is_there = |peer: &Pid| {
             self.links.is_elsewhere(*peer) || self.links.shard(*peer).nodes.contains_key(peer)
@@ -463,7 +465,8 @@ impl ExitAction for EndLinks {
         self.peers.keys().any(is_there)
     }
 
-    /// Links do not outlive the failure of the process, so its peers do not, either.
+    /// Returns `true`: links do not outlive the failure of the process, so its peers do not,
+    /// either.
     fn ends_with_incarnation(&self) -> bool {
         true
     }

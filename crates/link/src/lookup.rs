@@ -128,7 +128,7 @@ pub trait Registry {
     ///
     /// When the question can neither be sent nor a process started, the call ends with
     /// [`CommandError::Failed`](ganger_proc_api::CommandError::Failed) and a [`ByNameErrorKind`]
-    /// inside. A start that fails answers all questions that have come meanwhile.
+    /// inside. A failed start answers all questions of the meantime.
     fn spawn_or_call<K, W, T, F>(
         &self,
         name: &str,
@@ -189,7 +189,7 @@ impl ByNameError {
         Self { kind, message }
     }
 
-    /// The message, to be sent elsewhere or later, if it is of type `M`.
+    /// Returns the message, to be sent elsewhere or later, if it is of type `M`.
     #[must_use]
     pub fn into_message<M: Any>(self) -> Option<M> {
         self.message?.take().ok()

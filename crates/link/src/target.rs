@@ -21,7 +21,7 @@ pub enum TargetError {
     /// No process has this name.
     #[error("no process is registered as {0:?}")]
     NoSuchName(Box<str>),
-    /// The PID is of another scheduler, and nothing connects this one to others.
+    /// The PID is of another scheduler, and no connection leads from this scheduler to others.
     #[error("{0} is not a process of this scheduler")]
     Elsewhere(Pid),
     /// The caller itself has no scheduler.

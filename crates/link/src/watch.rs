@@ -1,7 +1,7 @@
-//! Monitors that choose their lane, and that can be taken back together with their notices.
+//! Monitors with a lane of choice, which can be taken back together with their notices.
 //!
-//! **Protocol.** A watch is an exit action of its target. It shares a [`Withdrawal`] with the
-//! caller. The end of the watch withdraws: the notice is then neither sent nor shown, and the
+//! **Protocol.** A watch is an exit action of its target. The watch shares a [`Withdrawal`] with
+//! the caller. The end of the watch withdraws: the notice is then neither sent nor shown, and the
 //! action reports itself as over. The target drops actions that are over now and then, so the end
 //! of a watch is O(1) and asks nothing of the target. A restart of the watcher in place ends its
 //! watches, too.
@@ -28,13 +28,13 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// The watched process.
+    /// Returns the watched process.
     #[must_use]
     pub fn target(&self) -> Pid {
         self.target
     }
 
-    /// The tag of the notice.
+    /// Returns the tag of the notice.
     #[must_use]
     pub fn tag(&self) -> Tag {
         self.tag
@@ -75,7 +75,7 @@ impl Watching {
         let _ended = self.watcher.send_system(SystemEvent::Exit(notice));
     }
 
-    /// Whether the watch was taken back, or its incarnation is over.
+    /// Returns whether the watch was taken back, or its incarnation is over.
     fn is_withdrawn(&self) -> bool {
         let incarnation = self.incarnation.as_ref();
         self.withdrawal.is_withdrawn() || incarnation.is_some_and(Withdrawal::is_withdrawn)

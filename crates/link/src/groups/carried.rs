@@ -1,4 +1,4 @@
-//! Scopes of groups that a carrier connects with those of other nodes.
+//! Scopes of groups, connected by a carrier with the scopes of other nodes.
 
 use super::Groups;
 use super::carrier::{GroupCarrier, MAX_JOINS};

@@ -4,8 +4,8 @@
 //! 1. The scope calls [`joined`](GroupCarrier::joined) under its lock, so calls for a process and a
 //!    group come in order; and [`changed`](GroupCarrier::changed) afterwards, without the lock.
 //! 2. The carrier tells all nodes, and a node that connects gets all entries.
-//! 3. The entries of another node are entered by [`arrived`](super::arrived). Those of a node that
-//!    is lost are entered as joined zero times. The caller keeps the scope by its
+//! 3. The entries of another node are entered by [`arrived`](super::arrived). The entries of a lost
+//!    node are entered as joined zero times. The caller keeps the scope by its
 //!    [`Groups`](super::Groups) as long as entries are in.
 
 use super::join_error::JoinErrorKind;
@@ -23,19 +23,20 @@ pub const MAX_TARGETS: usize = 4096;
 
 /// Tells other nodes of members, and carries broadcasts. No call may block.
 pub trait GroupCarrier: Send + Sync + 'static {
-    /// Whether the process may join the group.
+    /// Checks whether the process may join the group.
     ///
     /// # Errors
     /// The reason, if it may not.
     fn admits(&self, scope: &str, group: &str, process: Pid) -> Result<(), JoinErrorKind>;
 
-    /// A process of this node is in the group this often from now on. The scope is locked.
+    /// Hears that a process of this node is in the group this often from now on. The scope is
+    /// locked.
     fn joined(&self, scope: &Arc<str>, group: &Arc<str>, process: Pid, joins: usize);
 
     /// Follows calls of [`joined`](Self::joined), without a lock.
     fn changed(&self);
 
-    /// A number that all nodes of the cluster have, and strangers can't know.
+    /// Returns a number that all nodes of the cluster have, and strangers can't know.
     fn key(&self) -> u64;
 
     /// Sends the message to processes of one other node, as a single message to the node. At most

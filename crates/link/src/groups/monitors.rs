@@ -69,7 +69,7 @@ impl GroupMonitor {
 }
 
 impl GroupNotice {
-    /// Whether the notice is from this monitor.
+    /// Returns whether the notice is from this monitor.
     #[must_use]
     pub fn is_of(&self, monitor: &GroupMonitor) -> bool {
         self.withdrawal.is_same(&monitor.withdrawal)

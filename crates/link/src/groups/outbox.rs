@@ -26,7 +26,7 @@ pub struct GroupNotice {
 }
 
 impl GroupNotice {
-    /// The change; `None` when the monitor has been ended meanwhile.
+    /// Returns the change; `None` when the monitor has been ended meanwhile.
     #[must_use]
     pub fn change(&self) -> Option<&GroupChange> {
         (!self.withdrawal.is_withdrawn()).then_some(&self.change)
@@ -56,12 +56,12 @@ impl Outbox {
         })
     }
 
-    /// No notice says a change from now on.
+    /// Withdraws the notices: no notice says a change from now on.
     pub(super) fn withdraw(&self) {
         self.withdrawal.withdraw();
     }
 
-    /// The monitoring process.
+    /// Returns the monitoring process.
     pub(super) fn monitor(&self) -> Address {
         self.to.untyped()
     }

@@ -39,7 +39,7 @@ impl Hold {
         Arc::new(Self(Mutex::new(Some(Arc::clone(scope)))))
     }
 
-    /// The caller drops the scope without a lock.
+    /// Releases the scope, which the caller drops without a lock.
     #[must_use]
     pub(super) fn release(&self) -> Option<Arc<Scope>> {
         lock(&self.0).take()
@@ -91,7 +91,7 @@ impl Members {
         self.joins.values().map(|it| it.process.pid()).collect()
     }
 
-    /// Each member once. `own` is the node of the own members, in a scope of a cluster.
+    /// Returns each member once. `own` is the node of the own members, in a scope of a cluster.
     pub(super) fn snapshot(&mut self, own: Option<NodeName>) -> Arc<Snapshot> {
         let joins = &self.joins;
         let snapshot = self.snapshot.get_or_insert_with(|| {
@@ -201,14 +201,14 @@ impl Inner {
         }
     }
 
-    /// How often the process is in the group.
+    /// Returns the number of times that the process is in the group.
     fn joins(&self, group: &Arc<str>, pid: Pid) -> usize {
         let joined = self.joined.get(&pid);
         let joins = joined.and_then(|it| it.groups.get(group));
         joins.map_or(0, Vec::len)
     }
 
-    /// Has a process of another node join once more. It has no exit action here.
+    /// Has a process of another node join once more. The process has no exit action here.
     fn put_join(&mut self, group: &Arc<str>, process: &Address, later: &mut Later) {
         let (pid, number) = (process.pid(), self.next());
         let joined = self.joined.entry(pid).or_insert_with(|| Joined {
@@ -250,7 +250,7 @@ impl Inner {
         true
     }
 
-    /// The process leaves all groups.
+    /// Removes the process from all groups.
     fn take_all(&mut self, pid: Pid, number: u64, later: &mut Later) {
         if self.joined.get(&pid).is_none_or(|it| it.number != number) {
             return;
@@ -297,7 +297,7 @@ impl Inner {
         }
     }
 
-    /// The process has left, or leaves, and its exit action is over.
+    /// Forgets a process that has left, or leaves, and whose exit action is over.
     fn forget_process(&mut self, pid: Pid, later: &mut Later) -> BTreeMap<Arc<str>, Vec<u64>> {
         let Some(joined) = self.joined.remove(&pid) else {
             return BTreeMap::new();
@@ -410,7 +410,7 @@ impl Scope {
         has_left
     }
 
-    /// A process of another node is in the group this often from now on.
+    /// Notes that a process of another node is in the group this often from now on.
     pub(super) fn arrived(&self, group: &Arc<str>, process: &Address, joins: usize) {
         let pid = process.pid();
         let mut later = Later::default();
@@ -440,12 +440,12 @@ impl Scope {
         }
     }
 
-    /// The node of the own members, in a scope of a cluster.
+    /// Returns the node of the own members, in a scope of a cluster.
     pub(super) fn carried_from(&self) -> Option<NodeName> {
         self.carrier.as_ref().and(self.node)
     }
 
-    /// The hash of a key for a group: alike on all nodes of a cluster.
+    /// Returns the hash of a key for a group: alike on all nodes of a cluster.
     pub(super) fn key_of(&self, group: &str, key: u64) -> u64 {
         match &self.carrier {
             None => self.key.hash((group, key)),

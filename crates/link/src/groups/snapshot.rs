@@ -48,18 +48,18 @@ impl Snapshot {
         &self.members
     }
 
-    /// The members that are sent to one by one.
+    /// Returns the members with direct sends.
     pub(super) fn here(&self) -> &[Member] {
         &self.members[..self.here]
     }
 
-    /// The members that are sent to by their nodes.
+    /// Returns the members with sends through their nodes.
     pub(super) fn elsewhere(&self) -> &[Member] {
         &self.members[self.here..]
     }
 }
 
-/// The bits of a number, mixed. The key is secret, so this need not be. (SplitMix64)
+/// Returns the bits of a number, mixed. The key is secret, so this need not be. (SplitMix64)
 pub(super) fn mixed(number: u64) -> u64 {
     let z = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -67,7 +67,7 @@ pub(super) fn mixed(number: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// The bits of a text, mixed into those of a key, and alike in all programs.
+/// Returns the bits of a text, mixed into those of a key, and alike in all programs.
 pub(super) fn text_hash(key: u64, text: &str) -> u64 {
     let start = mixed(key ^ text.len() as u64);
     text.as_bytes().chunks(8).fold(start, |hash, part| {

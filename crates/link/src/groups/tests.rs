@@ -57,7 +57,7 @@ fn a_scope_goes_with_its_last_member_monitor_and_user() {
     assert!(names(&scheduler).is_empty());
 }
 
-/// The process lives on.
+/// Checks that the process lives on.
 // pins: N3
 #[test]
 fn a_scope_goes_when_all_processes_have_left_it() {

@@ -32,29 +32,29 @@ const SIGNALLED: u64 = 1 << 62;
 /// The links that arrive from other schedulers: for crates that implement
 /// [`Remote`](ganger_sched::Remote).
 ///
-/// Links are as this side sees them: `process` is of this scheduler. What the other side passes on
-/// is turned by [`RemoteLink::seen_by_peer`] first. Requests of the other side must be passed in
-/// their order.
+/// Links are as this side sees them: `process` is of this scheduler. A link from the other side is
+/// turned by [`RemoteLink::seen_by_peer`] first. Requests of the other side must be passed in their
+/// order.
 pub trait RemoteLinks {
-    /// The other side has asked for the link. Without such a process here, the peer gets a signal
-    /// with [`ExitCause::NotFound`].
+    /// Takes a link that the other side has asked for. Without such a process here, the peer gets a
+    /// signal with [`ExitCause::NotFound`].
     fn link_arrived(&self, link: RemoteLink);
 
-    /// A number for a link that is part of the start of a process at the other side.
+    /// Returns a new number for a link that is part of the start of a process at the other side.
     fn link_number(&self) -> u64;
 
-    /// The peer has been started with this link, which a process of this side has asked for.
+    /// Takes the link with which the peer has been started, as a process of this side has asked.
     /// Returns `false` when that process has ended.
     fn link_begun(&self, link: RemoteLink) -> bool;
 
-    /// The other side has taken the link away.
+    /// Ends a link that the other side has taken away.
     fn unlink_arrived(&self, link: RemoteLink);
 
-    /// The peer has ended, or the connection is lost ([`ExitCause::NoConnection`]). Does nothing if
-    /// the link is over.
+    /// Ends a link whose peer has ended, or whose connection is lost ([`ExitCause::NoConnection`]).
+    /// Does nothing if the link is over.
     fn signal_arrived(&self, link: RemoteLink, cause: ExitCause);
 
-    /// A process of the other side has sent an exit signal.
+    /// Passes on an exit signal that a process of the other side has sent.
     ///
     /// # Errors
     /// [`NotFound`] when no live process has the PID.

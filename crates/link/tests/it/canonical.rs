@@ -11,7 +11,7 @@ use ganger_sched::{Builder, ExitAction, ExitKey, Handle, Scheduler, SystemEvent,
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
 
-/// A process that acts, and the process that the PID names.
+/// The acting process, and the process named by the PID.
 struct Two {
     scheduler: Handle,
     acts: Strings,
@@ -21,7 +21,7 @@ struct Two {
 type Case = (&'static str, fn(&Two, Pid) -> String);
 
 impl Two {
-    /// The result of a call by the acting process.
+    /// Returns the result of a call by the acting process.
     fn by<R: Send + 'static>(
         &self,
         call: impl FnOnce(&Context, &mut StepOutput) -> R + Send + 'static,
@@ -34,7 +34,7 @@ impl Two {
         receiver.recv_timeout(PATIENCE).unwrap()
     }
 
-    /// The fates of the two when the named process has failed.
+    /// Fails the named process, and returns the fates of the two.
     fn fails(self) -> String {
         self.named.tell(|_, _| Err("on purpose".into()));
         let named = exit(self.named.handle);
@@ -245,7 +245,8 @@ fn scheduler() -> Scheduler {
     scheduler
 }
 
-/// With each form of the PID of a process of its own: without a node, with its own, with another.
+/// Calls with each form of the PID of a process of its own: without a node, with its own, with
+/// another.
 fn each_form(scheduler: &Scheduler, call: impl Fn(Two, Pid) -> String) -> [String; 3] {
     let nodes = [None, scheduler.node_name(), Some("there".parse().unwrap())];
     nodes.map(|node| {

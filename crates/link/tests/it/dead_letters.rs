@@ -1,4 +1,4 @@
-//! Messages that no process takes and no sender gets back.
+//! Messages that neither reach a process nor return to their sender.
 
 use crate::support::*;
 use ganger_proc_api::{Message, process_fn};

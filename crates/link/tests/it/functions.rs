@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 type Asked = (u64, Reply<u64>);
 
-/// A process that doubles.
+/// Starts a process that doubles.
 fn doubler(scheduler: &Handle) -> ProcessHandle<Asked> {
     let doubler = actor_fn(|_, (number, reply): Asked, _| {
         reply.complete(2 * number);
@@ -24,7 +24,7 @@ fn doubler(scheduler: &Handle) -> ProcessHandle<Asked> {
     scheduler.spawn(doubler).unwrap()
 }
 
-/// A process that hands its questions to the test.
+/// Starts a process that hands its questions to the test.
 fn keeper(scheduler: &Handle) -> (ProcessHandle<Asked>, Receiver<Asked>) {
     let (asked, is_asked) = channel();
     let keeper = actor_fn(move |_, question: Asked, _| Ok(asked.send(question)?));
@@ -35,7 +35,7 @@ fn message(number: u64, reply: Reply<u64>) -> Asked {
     (number, reply)
 }
 
-/// A process that calls a function, and ends with the answer.
+/// A process: calls a function, and ends with the answer.
 struct Caller {
     name: &'static str,
     gives_up: bool,
@@ -196,7 +196,7 @@ fn a_function_of_a_process_goes_with_it_before_others_are_told() {
     assert!(functions.types("keep").is_some(), "it is another's");
 }
 
-/// A process that has a function, and calls it.
+/// A process: has a function, and calls it.
 struct Oneself;
 
 impl Actor for Oneself {

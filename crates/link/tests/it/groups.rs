@@ -198,7 +198,7 @@ fn a_change_that_waits_says_nothing_after_the_end_of_the_monitor() {
     assert!(changes.lock().unwrap().is_empty());
 }
 
-/// A group with three members of the same kind, and their numbers.
+/// Creates a group with three members of the same kind, and returns their numbers.
 fn three(scheduler: &Scheduler) -> (Group, Vec<ProcessHandle<u64>>) {
     let group = Groups::of(scheduler, "scope").group("three");
     let members: Vec<_> = (0..3)
@@ -266,7 +266,8 @@ fn members_are_picked_in_turn_and_a_key_leads_to_the_same_one() {
     for (key, before) in (0..300).zip(before) {
         assert!(of_key(key) == before || before == pids[0]);
     }
-    // It joins again, as the third: a third of the keys goes to it, and no key elsewhere.
+    // The process joins again, as the third: a third of the keys goes to this process, and no key
+    // elsewhere.
     let before: Vec<_> = (0..300).map(of_key).collect();
     group.join(&members[0]).unwrap();
     let moved = (0..300).zip(before).filter(|(key, before)| {
@@ -278,7 +279,7 @@ fn members_are_picked_in_turn_and_a_key_leads_to_the_same_one() {
     assert!((50..150).contains(&moved), "{moved}");
 }
 
-/// A stranger that knows the member of a key in a group does not know it in another group.
+/// Checks that the member of a key in a group tells nothing of its member in another group.
 // pins: N5
 #[test]
 fn the_member_of_a_key_differs_from_group_to_group() {
@@ -368,7 +369,7 @@ fn monitors_that_have_ended_keep_no_scheduler_that_is_gone() {
     drop(scheduler.extension(|_| Kept(its)));
     let (one, _) = monitor(&scheduler);
     let groups = Groups::of(&scheduler, "scope");
-    // So many that the process drops the actions of ended monitors.
+    // With this number of monitors, the process drops the actions of ended monitors.
     for name in 0..100 {
         let (_, ends) = groups
             .group(&name.to_string())

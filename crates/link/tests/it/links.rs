@@ -138,7 +138,7 @@ fn a_child_whose_init_fails_is_an_error_and_no_signal() {
         }
         Ok(())
     });
-    // Two more steps, so that all sent notices have come.
+    // After two more steps, all sent notices have come.
     parent.have(|_, out| {
         out.step_again();
         Ok(())
@@ -183,7 +183,7 @@ fn a_peer_that_was_linked_in_an_init_that_fails_gets_the_cause() {
         let told: Vec<_> = peer.told().into_iter().map(|it| it.2).collect();
         assert_eq!(told, [cause]);
     }
-    // A peer that does not trap exits ends with the process.
+    // Without a trap of exits, a peer ends with the process.
     peer.have(|ctx, _| {
         ctx.end_trap();
         Ok(())

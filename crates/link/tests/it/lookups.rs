@@ -138,7 +138,7 @@ fn a_start_that_fails_answers_all_that_wait() {
     assert!(scheduler.whereis("it").is_none());
 }
 
-/// A process asks by a yield, also itself.
+/// Asks by a yield of a process, also the process itself.
 // pins: N2
 #[test]
 fn a_step_asks_and_starts() {

@@ -23,7 +23,7 @@ struct Notes {
 
 impl Notes {
     fn note(&self, list: &Mutex<Vec<usize>>) {
-        // Ordering: Relaxed: a count, on one thread.
+        // Ordering: Relaxed: a count, on a single thread.
         list.lock()
             .unwrap()
             .push(self.steps.load(Ordering::Relaxed));
@@ -40,11 +40,11 @@ impl ExitAction for Notes {
     }
 }
 
-/// A process that steps until a message ends it, and counts its steps.
+/// Starts a process that steps until a message ends it, and counts its steps.
 fn ticker(rt: &Rt<'_>, steps: &Arc<AtomicUsize>) -> Pid {
     let steps = Arc::clone(steps);
     let process = process_fn(move |_, events, out| {
-        // Ordering: Relaxed: a count, on one thread.
+        // Ordering: Relaxed: a count, on a single thread.
         steps.fetch_add(1, Ordering::Relaxed);
         if events.next().is_some() {
             out.done(());
@@ -56,7 +56,7 @@ fn ticker(rt: &Rt<'_>, steps: &Arc<AtomicUsize>) -> Pid {
     rt.spawn(process).unwrap().pid()
 }
 
-/// The most notes between two steps of other processes.
+/// Returns the most notes between two steps of other processes.
 fn longest_run(list: &[usize]) -> usize {
     list.chunk_by(|one, other| one == other)
         .map(<[_]>::len)
@@ -127,7 +127,7 @@ fn the_end_of_a_process_with_many_links_tells_each_peer_once() {
     });
 }
 
-/// The trapping process takes none of its notices until it has all.
+/// Leaves the notices of the trapping process until the process has all.
 // pins: L2, L6
 #[test]
 fn notices_that_are_left_stay_in_order() {
@@ -168,7 +168,7 @@ fn notices_that_are_left_stay_in_order() {
     });
 }
 
-/// The turns of all processes from the failure of a process with `peers` linked peers on.
+/// Counts the turns of all processes from the failure of a process with `peers` linked peers on.
 fn turns_of_a_mass_exit(peers: usize) -> u64 {
     let turns = AtomicUsize::new(0);
     Sim::new(7).workers(1).must_free().run(|rt| {
@@ -182,7 +182,7 @@ fn turns_of_a_mass_exit(peers: usize) -> u64 {
         rt.settle();
         assert_eq!(rt.stats().live, 0);
         let after = rt.stats().total.turns - before;
-        // Ordering: Relaxed: a count, on one thread.
+        // Ordering: Relaxed: a count, on a single thread.
         turns.store(usize::try_from(after).unwrap(), Ordering::Relaxed);
     });
     turns.into_inner() as u64

@@ -10,7 +10,7 @@ use ganger_sim::{Faults, Rt, Sim, Strategy};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 
-/// The number of seeds, unless the environment sets it.
+/// Returns the number of seeds, unless the environment sets it.
 fn seeds() -> u64 {
     let seeds = std::env::var("GANGER_SEEDS").ok();
     seeds.and_then(|it| it.parse().ok()).unwrap_or(150)
@@ -102,7 +102,7 @@ fn either_end_of_a_link_that_stays_takes_the_other_one_along() {
     }
 }
 
-/// Starts, links, watches, joins, leaves, ends, at random; and notes the notices that must not
+/// Starts, links, watches, joins, leaves, ends, at random; and notes each notice that must not
 /// come.
 struct Citizen {
     random: fastrand::Rng,

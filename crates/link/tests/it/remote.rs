@@ -50,12 +50,12 @@ fn nodes() -> (Arc<Wire>, [Scheduler; 2]) {
     two([("alpha", "main"), ("beta", "main")])
 }
 
-/// As other nodes know the process.
+/// Returns the PID as other nodes know the process.
 fn far(scheduler: &Scheduler, process: &Strings) -> Pid {
     scheduler.absolute(process.pid())
 }
 
-/// Lets all notices come that are under way.
+/// Lets all notices under way come.
 fn told(wire: &Arc<Wire>, process: &Strings) -> Vec<(Pid, Tag, ExitCause)> {
     wire.settle();
     process.have(|_, _| Ok(()));
@@ -65,7 +65,7 @@ fn told(wire: &Arc<Wire>, process: &Strings) -> Vec<(Pid, Tag, ExitCause)> {
 /// Ends a process of the scheduler.
 type EndOf = fn(&Scheduler, &Strings);
 
-/// The ways to end, and what is told of each.
+/// Returns the ways to end, and the cause that each tells.
 fn ends() -> [(EndOf, ExitCause); 5] {
     [
         (
@@ -126,7 +126,7 @@ fn a_monitor_of_another_nodes_process_has_one_notice_with_its_cause() {
         assert_eq!(told(&wire, &watcher), told_of, "{cause}");
         assert_eq!(told(&wire, &kept), []);
         assert_eq!(end_of.wait_timeout(PATIENCE), Some(cause));
-        // Of a process that is gone.
+        // The process is gone.
         watcher.have(move |ctx, _| Ok(ctx.monitor(pid, 6)?));
         assert_eq!(told(&wire, &watcher), [(pid, 6, ExitCause::NotFound)]);
     }
@@ -236,8 +236,8 @@ fn requests_and_names_reach_processes_of_other_nodes_and_hosts() {
     }
 }
 
-/// Has a process link again while the connection holds back what the peer has done meanwhile. It
-/// still holds it back.
+/// Has a process link again while the connection holds the acts of the peer back. The connection
+/// still holds them back at the return.
 fn linked_anew(done: impl FnOnce(&Strings, Pid)) -> (Arc<Wire>, [Scheduler; 2], [Strings; 2]) {
     let (wire, [here, there]) = nodes();
     let (one, other) = (puppet(&here), puppet(&there));
@@ -359,7 +359,7 @@ fn links_between_nodes_end_both_and_an_unlink_by_either_ends_the_link() {
             });
         }
     }
-    // A link to a process that is gone.
+    // A link to an ended process.
     let (one, gone) = (puppet(&here), puppet(&there));
     let pid = far(&there, &gone);
     there.terminate(gone.pid()).unwrap();

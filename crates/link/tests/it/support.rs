@@ -15,7 +15,7 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 /// An act of a puppet.
 type Act = Box<dyn FnOnce(&Context, &mut StepOutput) -> StepResult + Send>;
 
-/// The notices of ends that a puppet has got.
+/// The notices of ends for a puppet.
 pub(crate) type Told = Arc<Mutex<Vec<(Pid, Tag, ExitCause)>>>;
 
 /// A process led by a test: it carries out the acts in its messages, and notes its notices.
@@ -54,7 +54,7 @@ impl Strings {
         self.handle.pid()
     }
 
-    /// `false` when the process has ended.
+    /// Tells the puppet to act; returns `false` when the process has ended.
     pub(crate) fn tell(
         &self,
         act: impl FnOnce(&Context, &mut StepOutput) -> StepResult + Send + 'static,
@@ -64,7 +64,7 @@ impl Strings {
         self.handle.send(message).is_ok()
     }
 
-    /// As `tell`, and waits until it is done.
+    /// Tells the puppet to act as `tell` does, and waits until the act is done.
     pub(crate) fn have(
         &self,
         act: impl FnOnce(&Context, &mut StepOutput) -> StepResult + Send + 'static,
@@ -77,7 +77,7 @@ impl Strings {
         is_done.recv_timeout(PATIENCE).unwrap();
     }
 
-    /// The puppet's notices since the last call, in order.
+    /// Takes the puppet's notices since the last call, in order.
     pub(crate) fn told(&self) -> Vec<(Pid, Tag, ExitCause)> {
         std::mem::take(&mut *self.told.lock().unwrap())
     }

@@ -80,7 +80,7 @@ fn each_watch_has_its_own_notice_in_its_own_lane() {
     scheduler.terminate(pid).unwrap();
     exit(target.handle);
     watcher.have(move |ctx, _| {
-        // The notice of a process that is gone comes at once.
+        // The notice of an ended process comes at once.
         ctx.watch(pid, 4, Lane::InOrder)?;
         Ok(())
     });

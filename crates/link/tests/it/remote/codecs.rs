@@ -1,4 +1,4 @@
-//! The types that cross as texts, and how.
+//! The types with a text form, and their codecs.
 
 use super::references::{Greeting, Step};
 use super::typed::{Count, Secret};

@@ -28,7 +28,7 @@ impl From<u64> for Step {
     }
 }
 
-/// Shows the test what it gets.
+/// Shows its messages to the test.
 pub(super) struct Home(pub(super) Sender<Step>);
 
 impl Actor for Home {
@@ -39,7 +39,7 @@ impl Actor for Home {
     }
 }
 
-/// Answers a greeting by all that is inside of it, and sends it back.
+/// Answers a greeting by all its references, and sends the greeting back.
 struct Guest;
 
 impl Actor for Guest {
@@ -146,7 +146,7 @@ fn an_address_that_comes_home_with_another_type_is_checked_at_each_send() {
     }
 }
 
-/// What a process that takes all messages takes as one.
+/// A type with a conversion into a message.
 struct Plain;
 
 impl From<Plain> for Message {
@@ -166,7 +166,7 @@ fn a_recipient_of_a_process_that_takes_all_messages_stays() {
     let all = puppet(&here);
     let error = text(&all.handle.address().recipient()).unwrap_err();
     assert!(error.contains("one type alone"), "{error}");
-    // One that stands for a process of another node goes on to the next.
+    // A recipient for a process of another node travels on to the next node.
     let far = here.address("{beta@main|7}".parse().unwrap()).unwrap();
     assert_eq!(text(&far.recipient()).unwrap(), "\"{beta@main|7}\"");
     let (tell, _told) = channel();

@@ -27,13 +27,13 @@ pub(super) enum Count {
     Get(Reply<u64>),
     Fail(Reply<u64>),
     Forget(Reply<u64>),
-    /// Answers never. Says which process asks, and when the answer is unwanted.
+    /// Answers never. Tells the test the asking process, and when the answer is unwanted.
     Keep(Reply<u64>),
     Panic,
     End,
 }
 
-/// What becomes of the questions that a counter keeps.
+/// The news of a question that a counter keeps.
 #[derive(Debug, PartialEq)]
 pub(super) enum Kept {
     By(Option<Pid>),
@@ -131,7 +131,7 @@ fn is_cause(answer: &Result<u64, CommandError>, expected: &ExitCause) -> bool {
     matches!(answer, Err(CommandError::Ended(cause)) if cause == expected)
 }
 
-/// No question is left on either side.
+/// Checks that no question is left on either side.
 fn all_answered(wire: &Wire) {
     assert_eq!(wire.questions(), [(0, 0); 2]);
 }
@@ -220,7 +220,7 @@ fn the_end_of_the_session_answers_all_questions_and_tells_their_holders() {
     for _ in 0..2 {
         assert!(matches!(kept.recv_timeout(PATIENCE).unwrap(), Kept::By(_)));
     }
-    // One is under way, and its answer another time.
+    // A question is under way.
     wire.hold();
     let under_way = address.call(Count::Get).begin();
     wire.cut();
@@ -236,7 +236,7 @@ fn the_end_of_the_session_answers_all_questions_and_tells_their_holders() {
         assert_eq!(kept.recv_timeout(PATIENCE).unwrap(), Kept::Unwanted);
     }
     all_answered(&wire);
-    // An answer that comes now is of no session.
+    // An answer after the cut belongs to no session.
     there.terminate(address.pid()).unwrap();
     wire.mend();
     wire.settle();
@@ -385,7 +385,7 @@ fn monitors_watches_links_and_groups_take_far_addresses() {
     let reason = exit(linked.handle);
     assert!(matches!(reason, ExitReason::Exited(cause) if cause == failed("oh")));
     assert_eq!(group.members(), []);
-    // Of a process that is gone already.
+    // The end of a process that is gone already.
     let gone = here.end_of(&address).unwrap();
     wire.settle();
     assert_eq!(gone.wait_timeout(PATIENCE), Some(ExitCause::NotFound));

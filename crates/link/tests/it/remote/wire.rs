@@ -1,6 +1,6 @@
 //! Two schedulers of one program as two nodes, or as two hosts of a node, and a connection between
-//! them that a test can hold back and cut. Messages of types with a codec (`codecs.rs`) travel as
-//! texts, and others as they are.
+//! them, for a test to hold back and to cut. Messages of types with a codec (`codecs.rs`) travel as
+//! texts, and all further messages unchanged.
 
 mod texts;
 
@@ -16,7 +16,7 @@ use ganger_sched::{ExitAction, ExitKey, Handle, Remote, RemoteLink, Scheduler, W
 use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::sync::{Arc, Condvar, Mutex};
 
-/// What travels, as the receiving side sees it.
+/// A packet, as the receiving side sees it.
 #[derive(Debug)]
 enum Packet {
     Watch(u64, Pid),
@@ -45,7 +45,7 @@ struct Side {
     /// Of this side's requests.
     watches: BTreeMap<u64, (Pid, Box<dyn ExitAction>)>,
     links: HashSet<RemoteLink>,
-    /// Of this side's questions; with what tells the other side that no answer is wanted.
+    /// Of this side's questions; with the watch that tells the other side of an unwanted answer.
     askers: BTreeMap<u64, (Completer, Option<EndWatch>)>,
     /// The other side's questions.
     questions: BTreeMap<u64, FarReply>,
@@ -108,7 +108,7 @@ fn foreign_key(number: u64) -> ExitKey {
     ExitKey::new(u64::MAX, number)
 }
 
-/// Two nodes that are connected.
+/// Creates two nodes that are connected.
 pub(super) fn two(names: [(&str, &str); 2]) -> (Arc<Wire>, [Scheduler; 2]) {
     let wire = Arc::new(Wire::default());
     let schedulers = [0, 1].map(|side| start(&wire, side, names[side]));
@@ -222,13 +222,14 @@ impl Wire {
         self.state.lock().unwrap().is_cut = false;
     }
 
-    /// What is kept of each side: watches and links.
+    /// Returns the numbers of watches and links that each side keeps.
     pub(super) fn kept(&self) -> [(usize, usize); 2] {
         let state = self.state.lock().unwrap();
         (state.sides.each_ref()).map(|side| (side.watches.len(), side.links.len()))
     }
 
-    /// How many questions wait at each side: its own, and those of the other side.
+    /// Returns the number of questions that wait at each side: its own, and those of the other
+    /// side.
     pub(super) fn questions(&self) -> [(usize, usize); 2] {
         let state = self.state.lock().unwrap();
         (state.sides.each_ref()).map(|side| (side.askers.len(), side.questions.len()))

@@ -1,4 +1,4 @@
-//! Messages that travel as texts, with questions inside.
+//! Messages as texts, with questions inside.
 
 use super::{End, Packet, Wire};
 use crate::remote::codecs;
@@ -48,7 +48,7 @@ impl Answers for End {
 }
 
 impl Wire {
-    /// Delivers a message that has come as a text.
+    /// Delivers a message, which has come as a text.
     pub(super) fn message(
         self: &Arc<Self>,
         scheduler: &Handle,
