@@ -50,7 +50,7 @@ pub fn due(command: &Command, now: impl FnOnce() -> Instant) -> Option<(Instant,
 pub struct Commands(Arc<Shards>);
 
 impl Commands {
-    /// Of these timers.
+    /// Creates the commands of these timers.
     #[must_use]
     pub fn new(shards: Arc<Shards>) -> Self {
         Self(shards)

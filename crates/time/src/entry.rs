@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 /// Code for a timer to call, without a lock.
 pub trait OnTime: Send + Sync {
-    /// The timer is due.
+    /// Hears that the timer is due.
     fn fire(self: Arc<Self>);
 
-    /// The scheduler has halted before the timer was due.
+    /// Hears that the scheduler has halted before the timer was due.
     fn halt(self: Arc<Self>) {}
 }
 
@@ -47,14 +47,14 @@ pub(crate) enum Due {
 }
 
 impl Entry {
-    /// The scheduler has halted.
+    /// Ends the entry after the scheduler's halt.
     pub(crate) fn halt(self) {
         if let Self::Call(call) = self {
             call.halt();
         }
     }
 
-    /// Its process does not want it any longer.
+    /// Forgets the entry, which its process does not want any longer.
     pub(crate) fn forget(self) {
         if let Self::Complete(completer) = self {
             completer.forget();

@@ -86,12 +86,13 @@ impl Interval {
         self.arm(out);
     }
 
-    /// As [`start_at`](Self::start_at), for code that yields [`command`](Self::command) itself.
+    /// Starts as [`start_at`](Self::start_at) does, for code that yields [`command`](Self::command)
+    /// itself.
     pub fn begin(&mut self, first: Instant) {
         self.next = first;
     }
 
-    /// The command of the next tick.
+    /// Returns the command of the next tick.
     #[must_use]
     pub fn command(&self) -> Command {
         let period = u64::try_from(self.period.as_nanos()).unwrap_or(u64::MAX);
@@ -101,7 +102,7 @@ impl Interval {
         )
     }
 
-    /// Whether the completion is a tick of this interval.
+    /// Returns whether the completion is a tick of this interval.
     #[must_use]
     pub fn is_tick(&self, completion: &ganger_proc_api::Completion) -> bool {
         completion.tag == self.tag
@@ -115,7 +116,8 @@ impl Interval {
         count
     }
 
-    /// As [`tick`](Self::tick), for code that yields [`command`](Self::command) itself.
+    /// Takes a tick as [`tick`](Self::tick) does, for code that yields [`command`](Self::command)
+    /// itself.
     #[must_use = "how many ticks it stands for"]
     pub fn take(&mut self, now: Instant) -> u64 {
         let period = u64::try_from(self.period.as_nanos()).unwrap_or(u64::MAX);

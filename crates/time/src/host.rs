@@ -30,10 +30,10 @@ pub type Cause = Arc<dyn Any + Send + Sync>;
 /// [`send_held`](Self::send_held) under the lock of a shard or right after it. These methods call
 /// no code of users.
 pub trait TimerHost: Send + Sync {
-    /// The time.
+    /// Returns the time.
     fn now(&self) -> Instant;
 
-    /// The shard of the calling thread.
+    /// Returns the shard of the calling thread.
     fn own_shard(&self) -> ShardId;
 
     /// Says when the shard's earliest timer is due. The caller holds the shard's lock. Returns
@@ -48,8 +48,9 @@ pub trait TimerHost: Send + Sync {
     /// caller holds no lock.
     fn announce(&self, at: Instant);
 
-    /// As [`announce`](Self::announce), in a turn that is about to end: the worker covers the timer
-    /// before its next turn. So no thread is woken for a worker that is about to sleep until then.
+    /// Announces a timer as [`announce`](Self::announce) does, in a turn that is about to end: the
+    /// worker covers the timer before its next turn. So no thread is woken for a worker that is
+    /// about to sleep until then.
     fn announce_in_turn(&self, at: Instant);
 
     /// Sends a message that the shard keeps under a number, and gives to the process that is about
@@ -84,7 +85,7 @@ impl ShardId {
     /// The shard of all threads other than the workers.
     pub const OUTSIDE: Self = Self(NonZeroU16::MIN);
 
-    /// The shard of the worker with this index.
+    /// Returns the shard of the worker with this index.
     ///
     /// # Panics
     /// When the index is above the most workers.
@@ -94,7 +95,7 @@ impl ShardId {
         Self::from_index(index + 1)
     }
 
-    /// The shard at this place among all shards; place zero is [`OUTSIDE`](Self::OUTSIDE).
+    /// Returns the shard at this place among all shards; place zero is [`OUTSIDE`](Self::OUTSIDE).
     ///
     /// # Panics
     /// When the index is above the most shards.
@@ -105,7 +106,7 @@ impl ShardId {
         Self(number.expect("a scheduler has at most 8,193 shards"))
     }
 
-    /// Its place among all shards.
+    /// Returns the shard's place among all shards.
     #[must_use]
     #[inline]
     pub fn index(self) -> usize {

@@ -42,7 +42,7 @@ pub struct KeyedTimers<K> {
 }
 
 impl<K: Clone + Eq + Hash> KeyedTimers<K> {
-    /// None yet. Tags from `first` on are theirs.
+    /// Creates an empty set of timers, whose tags are `first` and the numbers after `first`.
     #[must_use]
     pub fn new(first: Tag) -> Self {
         Self {
@@ -81,27 +81,27 @@ impl<K: Clone + Eq + Hash> KeyedTimers<K> {
         }
     }
 
-    /// The key of the timer whose completion this is, if it is a timer of the set. The timer is
-    /// over.
+    /// Returns the key of the timer whose completion this is, if it is a timer of the set. The
+    /// timer is over.
     pub fn fired(&mut self, completion: &Completion) -> Option<K> {
         let key = self.keys.remove(&completion.tag)?;
         self.tags.remove(&key);
         Some(key)
     }
 
-    /// Whether a timer runs under this key.
+    /// Returns whether a timer runs under this key.
     #[must_use]
     pub fn is_running(&self, key: &K) -> bool {
         self.tags.contains_key(key)
     }
 
-    /// The number of running timers.
+    /// Returns the number of running timers.
     #[must_use]
     pub fn len(&self) -> usize {
         self.keys.len()
     }
 
-    /// Whether no timer runs.
+    /// Returns whether no timer runs.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.keys.is_empty()

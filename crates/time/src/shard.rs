@@ -4,8 +4,8 @@
 //! when it is inside a long step.
 //!
 //! **Rejected.** A wheel that only its worker touches, with a queue of cancellations: the timers of
-//! a worker in a long step wait, and a cancelled timer keeps its memory until the worker looks. One
-//! wheel for all: its lock would be the busiest of the scheduler.
+//! a worker in a long step wait, and a cancelled timer keeps its memory until the worker looks. A
+//! single wheel for all: its lock would be the busiest of the scheduler.
 //!
 //! **Protocol.** Each call holds the lock for O(1). No code of users runs under it: a thread drops
 //! or fires the timers that it took out without the lock. Under the lock the shard tells the host
@@ -90,7 +90,7 @@ const STALE: Duration = Duration::from_millis(1);
 pub(crate) type Earlier = bool;
 
 impl Shard {
-    /// Whether the scheduler has halted: nothing is put in any more.
+    /// Returns whether the scheduler has halted: nothing is put in any more.
     pub(crate) fn is_closed(&self) -> bool {
         self.is_closed
     }
@@ -157,7 +157,7 @@ impl Shard {
         })
     }
 
-    /// When it is due.
+    /// Returns the time at which the entry is due.
     pub(crate) fn deadline(&self, key: Key) -> Option<Instant> {
         self.wheel.as_ref()?.deadline(key).map(Instant::from_nanos)
     }
@@ -234,7 +234,7 @@ impl Shard {
         let next = wheel.next_due();
         let _later = self.tell(place, next);
         if has_more && self.due > now {
-            // The wheel is behind: its next work is to move timers that are due later.
+            // The wheel is behind: its next work moves timers that are due later.
             self.due = now;
             let _earlier = place.host.set_due(place.shard, now);
         }

@@ -45,7 +45,7 @@ pub(crate) struct Sending {
 }
 
 impl Sending {
-    /// The timer, unless the message had nothing to wait for.
+    /// Returns the timer, unless the message had nothing to wait for.
     pub(crate) fn timer(self) -> Option<TimerKey> {
         let shard = self.shard;
         self.key.map(|key| TimerKey { shard, key })
@@ -285,7 +285,7 @@ impl Shards {
         Ok(timer)
     }
 
-    /// As [`call_at`](Self::call_at), in a handler.
+    /// Calls as [`call_at`](Self::call_at) does, in a handler.
     pub(crate) fn call_at_in_turn(
         &self,
         at: Instant,
@@ -330,7 +330,7 @@ impl Shards {
         self.lock(shard).take(self.place(shard), key)
     }
 
-    /// When a timer is due, if it has not fired.
+    /// Returns the time at which a timer is due, if the timer has not fired.
     pub(crate) fn deadline(&self, timer: TimerKey) -> Option<Instant> {
         self.lock(timer.shard).deadline(timer.key)
     }

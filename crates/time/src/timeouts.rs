@@ -76,8 +76,8 @@ impl ReceiveTimeout {
         self.end = self.end.map(|end| end.max(now.after(self.time)));
     }
 
-    /// Whether the completion ends the timeout: nothing was heard for the whole time. The timeout
-    /// then stops. If something was heard, a completion of its own sets the timer anew.
+    /// Returns whether the completion ends the timeout: nothing was heard for the whole time. The
+    /// timeout then stops. If something was heard, a completion of its own sets the timer anew.
     pub fn is_over(&mut self, completion: &Completion, now: Instant, out: &mut StepOutput) -> bool {
         match self.end {
             Some(end) if completion.tag == self.tag => {
@@ -92,7 +92,7 @@ impl ReceiveTimeout {
         }
     }
 
-    /// Whether it runs.
+    /// Returns whether the timeout runs.
     #[must_use]
     pub fn is_running(&self) -> bool {
         self.end.is_some()
@@ -152,7 +152,7 @@ impl StateTimeout {
         }
     }
 
-    /// Whether the completion says that the state has lasted for too long.
+    /// Returns whether the completion says that the state has lasted for too long.
     pub fn is_over(&mut self, completion: &Completion) -> bool {
         completion.tag == self.tag && std::mem::take(&mut self.is_running)
     }

@@ -42,7 +42,7 @@ impl Timer {
         self.reset_at(self.shards.now().after(delay))
     }
 
-    /// As [`reset`](Self::reset), to this moment.
+    /// Resets the timer as [`reset`](Self::reset) does, to this moment.
     pub fn reset_at(&mut self, at: Instant) -> bool {
         match self.take() {
             Some((message, cause)) => {
@@ -54,7 +54,7 @@ impl Timer {
         }
     }
 
-    /// How long it has left; `None` when it has been sent, or was cancelled. O(1).
+    /// Returns the time left; `None` when the message has been sent, or was cancelled. O(1).
     #[must_use]
     pub fn read(&self) -> Option<Duration> {
         let at = self.shards.deadline(self.sending.timer()?)?;

@@ -43,7 +43,7 @@ impl Timers {
         Self { shards }
     }
 
-    /// The scheduler's side.
+    /// Returns the scheduler's side.
     #[doc(hidden)]
     #[must_use]
     #[inline]
@@ -51,7 +51,8 @@ impl Timers {
         &self.shards
     }
 
-    /// The time, by the clock of the scheduler: the machine's monotonic clock, or a simulation's.
+    /// Returns the time, by the clock of the scheduler: the machine's monotonic clock, or a
+    /// simulation's.
     #[must_use]
     pub fn now(&self) -> Instant {
         self.shards.now()
@@ -102,7 +103,7 @@ impl Timers {
         self.shards.take_away(Some(call));
     }
 
-    /// The counts of all timers so far. O(workers).
+    /// Returns the counts of all timers so far. O(workers).
     #[must_use]
     pub fn stats(&self) -> TimerStats {
         self.shards.stats()

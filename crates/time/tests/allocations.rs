@@ -15,12 +15,12 @@ unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // Ordering: Relaxed: counts.
         ALLOCATED.fetch_add(1, Ordering::Relaxed);
-        // SAFETY: as this function's.
+        // SAFETY: the caller keeps the contract of this function, which is the same.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
-        // SAFETY: as this function's.
+        // SAFETY: the caller keeps the contract of this function, which is the same.
         unsafe { System.dealloc(memory, layout) }
     }
 }
@@ -36,10 +36,10 @@ fn allocated() -> usize {
 /// How many timers are looked at.
 const MANY: usize = 2_000;
 
-/// The most allocations for all timers: buffers that grow.
+/// The most allocations for all timers: growing buffers.
 const FEW: usize = 100;
 
-/// The number of allocations while a process arms the timers, each of which fires or is taken back.
+/// Counts the allocations while a process arms the timers, each of which fires or is taken back.
 fn of_timers(scheduler: &Scheduler, fire: bool) -> usize {
     let time = Duration::from_nanos(if fire { 20_000 } else { 3_600_000_000_000 });
     let (mut left, mut before) = (2 * MANY, 0);
@@ -67,7 +67,7 @@ fn of_timers(scheduler: &Scheduler, fire: bool) -> usize {
     usize::try_from(count.as_u64().unwrap()).unwrap()
 }
 
-/// One program and one test: other tests would allocate meanwhile.
+/// Counts allocations, so this program has one test: other tests would allocate meanwhile.
 // pins: T3
 #[test]
 fn a_timer_takes_no_memory_of_its_own() {

@@ -66,7 +66,7 @@ fn what_is_over_completes_at_once_and_what_is_too_long_never() {
     });
 }
 
-/// The completion is in the mailbox when it is taken back.
+/// Takes a completion back that is in the mailbox.
 // pins: T2
 #[test]
 fn a_completion_that_was_taken_back_is_never_seen() {
@@ -209,7 +209,7 @@ fn the_timers_of_a_process_that_is_upgraded_are_gone() {
     });
 }
 
-/// The process is late for its interval's ticks by 3.5 periods once.
+/// Runs a process that is late for its interval's ticks by 3.5 periods once.
 fn late_ticks(missed: MissedTicks) -> Vec<(u64, Duration)> {
     let ticks = Arc::new(Mutex::new(Vec::new()));
     let all = Arc::clone(&ticks);

@@ -58,7 +58,7 @@ fn messages_are_sent_later_unless_they_are_cancelled() {
     });
 }
 
-/// The message is in the mailbox, with messages before and behind it.
+/// Cancels and resets a message in the mailbox, with messages before and behind it.
 // pins: T2, R4
 #[test]
 fn a_message_in_the_mailbox_is_not_seen_after_it_was_cancelled_or_reset() {
@@ -105,7 +105,8 @@ fn a_message_in_the_mailbox_of_a_process_that_ends_is_dropped_with_it() {
     }
 }
 
-/// A sent message takes a place in the mailbox until the process has looked at it.
+/// Checks that a sent message takes a place in the mailbox until the process has looked at the
+/// message.
 // pins: T2, P13
 #[test]
 fn a_message_that_is_taken_back_from_a_limited_mailbox_leaves_its_place() {
@@ -152,7 +153,7 @@ fn a_message_of_a_type_that_its_process_does_not_take_is_refused_when_it_is_due(
     });
 }
 
-/// The process takes its message back in the step that would see it, or in an earlier step.
+/// Takes a message back in the step that would see the message, or in an earlier step.
 // pins: T2
 #[test]
 fn a_process_takes_back_what_it_has_sent_itself() {

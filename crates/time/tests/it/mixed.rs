@@ -16,7 +16,7 @@ const STEPS: u32 = 40;
 #[derive(Default)]
 struct Ledger {
     made: u64,
-    /// When each message is due that has been neither cancelled nor received.
+    /// The due times of messages neither cancelled nor received.
     due: BTreeMap<u64, Instant>,
     received: u64,
     cancelled: u64,
@@ -104,7 +104,7 @@ impl Citizen {
     }
 
     fn cancel(&mut self, number: u64, timer: &Timer) {
-        // With the lock: a message that is being sent is received only after the cancel.
+        // With the lock: the process receives a message under way only after the cancel.
         let mut ledger = self.ledger.lock().unwrap();
         if timer.cancel().is_some() {
             ledger

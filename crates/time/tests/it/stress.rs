@@ -52,7 +52,8 @@ fn many_processes_sleep_and_none_wakes_early() {
     }
 }
 
-/// Threads outside send later, and cancel half of their messages at the moment when they are due.
+/// Sends later from threads outside, and cancels half of the messages at the moment when they are
+/// due.
 // pins: T2
 #[test]
 fn each_message_of_threads_outside_is_sent_or_cancelled() {
@@ -96,7 +97,7 @@ fn each_message_of_threads_outside_is_sent_or_cancelled() {
     assert_eq!((all(), timers.stats().refused), (3 * EACH, 0));
 }
 
-/// Each worker is in a step that waits for the sleepers of its own steps to take their steps
+/// Sticks each worker in a step that waits for the sleepers of its own steps to take their steps
 /// elsewhere.
 // pins: T4
 #[test]
@@ -141,7 +142,7 @@ fn sleepers_of_workers_that_are_stuck_go_on() {
     }
 }
 
-/// After the halt nothing fires, and nothing is kept.
+/// Checks that after the halt no timer fires, and no memory is kept.
 // pins: T6
 #[test]
 fn a_stop_takes_all_timers_along() {

@@ -52,7 +52,7 @@ impl Actor for Asks {
 
 type Kept = Arc<Mutex<Vec<Reply<u64>>>>;
 
-/// A process that keeps the questions, and a process that asks it.
+/// Starts a process that keeps the questions, and a process that asks it.
 fn pair(rt: &Rt<'_>) -> (Kept, ProcessHandle<Reply<u64>>, ProcessHandle<()>) {
     let kept = Kept::default();
     let keeps = Arc::clone(&kept);
