@@ -30,7 +30,7 @@ impl KeyedError {
         Self { kind, message }
     }
 
-    /// The message, to be sent elsewhere or later, if it is of type `M`.
+    /// Returns the message, to be sent elsewhere or later, if it is of type `M`.
     #[must_use]
     pub fn into_message<M: Any>(self) -> Option<M> {
         self.message?.take().ok()

@@ -17,8 +17,8 @@
 //!
 //! **A stop** tells all processes at a time, and processes that finish their work may ask this
 //! process. So it takes the scheduler's word out of its events, and goes on until only keyed
-//! processes live, or half of the time is over: then it leaves. It looks by its timer, the less
-//! often the more processes look.
+//! processes live, or half of the time is over: then it leaves. The process looks by its timer, the
+//! less often the more processes look.
 
 use crate::shared::{Inner, Key, LEAVE, NotClaimed};
 use crate::table::{Place, Slot};
@@ -267,7 +267,7 @@ impl<M: Send + 'static, K: Key> Incarnation<M, K> {
         self.ends_at.get_or_insert(now + left / 4 * 3);
     }
 
-    /// Whether no other process lives that may ask this process, or the time is over.
+    /// Returns whether the time is over, or no other process lives that may ask this process.
     fn may_stop(&self, ctx: &Context, at: Instant) -> bool {
         let are_others = || {
             let live = ctx.scheduler().map_or(0, |it| it.stats().live);
@@ -365,7 +365,7 @@ impl<M: Send + 'static, K: Key> Incarnation<M, K> {
     }
 }
 
-/// The number of messages. O(events).
+/// Counts the messages. O(events).
 fn messages(events: &mut Events<'_>) -> usize {
     let mut count = 0;
     let none = events.take_where(|event| {

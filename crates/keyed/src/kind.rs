@@ -165,7 +165,7 @@ impl<M: Send + 'static, K: Key> KindBuilder<M, K> {
         Self { idle, ..self }
     }
 
-    /// The kind. Its processes start with their first messages.
+    /// Builds the kind. Its processes start with their first messages.
     pub fn build(self) -> Keyed<M, K> {
         Keyed::new(Inner {
             table: Table::new(),

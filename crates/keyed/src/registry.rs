@@ -91,20 +91,20 @@ impl<M: Send + 'static, K: Key> Keyed<M, K> {
             .is_ok()
     }
 
-    /// The number of keys with a process. A process that starts, waits to be started again, or
-    /// ends, counts. O(shards); the table has 64.
+    /// Returns the number of keys with a process. A process that starts, waits to be started again,
+    /// or ends, counts. O(shards); the table has 64.
     #[must_use]
     pub fn len(&self) -> usize {
         self.inner.table.len()
     }
 
-    /// Whether no key has a process.
+    /// Returns whether no key has a process.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The keys that have a process, in no order. O(keys).
+    /// Returns the keys that have a process, in no order. O(keys).
     #[must_use]
     pub fn keys(&self) -> Vec<K> {
         let slots = self.inner.table.slots();
@@ -139,7 +139,7 @@ pub struct KeyedAddress<M, K = String> {
 }
 
 impl<M: Send + 'static, K: Key> KeyedAddress<M, K> {
-    /// The key.
+    /// Returns the key.
     #[must_use]
     pub fn key(&self) -> &K {
         &self.key
@@ -179,7 +179,7 @@ impl<M: Send + 'static, K: Key> KeyedAddress<M, K> {
         })
     }
 
-    /// The address of the live process, if the key has one: see [`Keyed::find`].
+    /// Returns the address of the live process, if the key has one: see [`Keyed::find`].
     #[must_use]
     pub fn find(&self) -> Option<Address<M>> {
         let slot = self.slot()?;

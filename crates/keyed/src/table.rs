@@ -128,7 +128,7 @@ impl<K, M> Table<K, M> {
         lock(&self.shards[(hash >> 32) as usize % SHARDS])
     }
 
-    /// The entry of the key.
+    /// Searches the entry of the key.
     fn search<Q>(&self, hash: u64, key: &Q, asker: Option<Pid>) -> Option<Found<K, M>>
     where
         K: Borrow<Q>,
@@ -154,9 +154,9 @@ impl<K, M> Table<K, M> {
         (!found.is_leaving).then_some(found.slot)
     }
 
-    /// As [`find`](Self::find), for a question of the process `asker`, if a process asks. A process
-    /// of the key must not wait for its key: for itself, or for the next process, which waits for
-    /// its end.
+    /// Finds as [`find`](Self::find) does, for a question of the process `asker`, if a process
+    /// asks. A process of the key must not wait for its key: for itself, or for the next process,
+    /// which waits for its end.
     pub(crate) fn find_for<Q>(
         &self,
         hash: u64,
@@ -223,7 +223,7 @@ impl<K, M> Table<K, M> {
         }
     }
 
-    /// Whether the process at this place, the latest, is the only process of its key.
+    /// Returns whether the process at this place, the latest, is the only process of its key.
     pub(crate) fn is_alone(&self, place: Place) -> bool {
         let mut shard = self.shard(place.hash);
         shard.entry(place).is_none_or(|entry| entry.live.len() == 1)
@@ -265,7 +265,8 @@ impl<K, M> Table<K, M> {
         }
     }
 
-    /// The process of the key, to be asked to leave. None when it has been asked.
+    /// Notes that the process of the key is asked to leave, and returns the process; `Some(None)`
+    /// when the process has been asked before.
     pub(crate) fn ask_to_leave<Q>(&self, hash: u64, key: &Q) -> Option<Option<Pid>>
     where
         K: Borrow<Q>,
@@ -310,7 +311,7 @@ impl<K, M> Table<K, M> {
         self.shards.iter().map(len).sum()
     }
 
-    /// The latest processes of all keys.
+    /// Returns the latest processes of all keys.
     pub(crate) fn slots(&self) -> Vec<Arc<Slot<K, M>>> {
         let mut all = Vec::new();
         for shard in &self.shards {

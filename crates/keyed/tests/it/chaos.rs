@@ -18,7 +18,7 @@ const SENDERS: u64 = 4;
 const KEYS: u64 = 3;
 const MESSAGES: u64 = 25;
 
-/// The number of seeds, unless the environment sets it.
+/// Returns the number of seeds, unless the environment sets it.
 fn seeds(of: u64) -> u64 {
     let seeds = std::env::var("GANGER_SEEDS").ok();
     seeds.and_then(|it| it.parse().ok()).unwrap_or(of)
@@ -219,7 +219,8 @@ fn play(rt: &Rt<'_>, store: &Shared) -> (Keyed<Entry, Slow>, Option<u64>) {
     (ledgers, accepted)
 }
 
-/// Nothing is left, and each sender's messages were taken once and in order. Returns how many.
+/// Checks that no process is left, and that each sender's messages were taken once and in order.
+/// Returns the number of messages.
 fn settle(store: &Shared, ledgers: &Keyed<Entry, Slow>) -> u64 {
     assert!(ledgers.is_empty());
     let store = lock(store);
@@ -315,7 +316,7 @@ fn starts_that_fail_leave_nothing_and_break_no_order() {
     }
 }
 
-/// Senders that go on behind a shield, some for longer than others, in a stop with enough time.
+/// Stops with enough time while senders go on behind a shield, for different times.
 // pins: E5
 #[test]
 fn in_a_stop_all_that_is_accepted_is_taken_and_saved() {

@@ -58,7 +58,7 @@ fn a_process_that_is_told_to_leave_takes_what_is_in_its_mailbox_first() {
     });
 }
 
-/// A task is cancelled while it waits, and its clean-up is its own.
+/// Cancels a task while it waits: its clean-up is its own.
 // pins: E3
 #[test]
 fn an_idle_task_may_clean_up() {
@@ -105,7 +105,7 @@ enum Own {
     Ask(Reply<Result<u64, String>>),
 }
 
-/// A process asks itself to leave, and may not ask itself a question.
+/// Lets a process ask itself to leave: it may not ask itself a question.
 // pins: E1, E3
 #[test]
 fn a_process_may_ask_itself_to_leave() {
@@ -146,7 +146,7 @@ fn a_process_may_ask_itself_to_leave() {
     });
 }
 
-/// Threads send until each key has had some processes.
+/// Sends from threads until each key has had some processes.
 // pins: E2, E3
 #[test]
 fn on_threads_too_no_message_is_lost_or_out_of_order() {
@@ -189,7 +189,7 @@ fn on_threads_too_no_message_is_lost_or_out_of_order() {
     assert_eq!(taken, sent);
 }
 
-/// A process that is told of the stop finishes its work, and needs other processes for it.
+/// Tells a process of the stop, which finishes its work, and needs other processes for this work.
 // pins: E5
 #[test]
 fn a_stop_leaves_them_to_the_last_process_that_asks() {

@@ -115,7 +115,7 @@ fn a_failed_start_that_no_message_follows_leaves_nothing() {
     });
 }
 
-/// The work of a task before it takes a message is its start.
+/// Checks that the work of a task before its first message is its start.
 // pins: E4
 #[test]
 fn a_task_that_fails_before_its_first_message_has_not_started() {

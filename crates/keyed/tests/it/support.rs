@@ -110,7 +110,7 @@ impl Drop for Clerk {
     }
 }
 
-/// The kind of the clerks, idle after [`IDLE`].
+/// Creates the kind of the clerks, idle after [`IDLE`].
 pub(crate) fn kind(scheduler: &Handle, book: &Book) -> KindBuilder<Act> {
     let book = book.clone();
     let kind = scheduler.kind::<Act>("clerk");
@@ -129,7 +129,7 @@ pub(crate) fn start(workers: usize) -> Scheduler {
     scheduler
 }
 
-/// A simulation in which time passes evenly.
+/// Creates a simulation in which time passes evenly.
 pub(crate) fn steady() -> Sim {
     Sim::new(0).faults(Faults {
         clock_jumps: 0,
