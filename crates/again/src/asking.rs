@@ -124,7 +124,7 @@ where
     reply.untyped().finish(Err(error));
 }
 
-/// From 0 to 1; in a simulation by the seed.
+/// Returns a number from 0 to 1; in a simulation by the seed.
 fn chance(random: &mut Rng) -> f64 {
     const PARTS: u16 = 1 << 15;
     let chosen = choose("pause", usize::from(PARTS)).and_then(|it| u16::try_from(it).ok());

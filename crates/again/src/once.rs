@@ -44,7 +44,7 @@ impl Numbers {
         }
     }
 
-    /// The name of the sender.
+    /// Returns the name of the sender.
     #[must_use]
     pub fn sender(&self) -> SenderId {
         self.sender
@@ -69,20 +69,20 @@ pub struct Once<M> {
 }
 
 impl<M> Once<M> {
-    /// The sender that has numbered the message.
+    /// Returns the sender that has numbered the message.
     #[must_use]
     pub fn sender(&self) -> SenderId {
         self.sender
     }
 
-    /// The number, greater than the numbers of the sender's messages before.
+    /// Returns the number, greater than the numbers of the sender's messages before.
     #[must_use]
     pub fn number(&self) -> u64 {
         self.number
     }
 
-    /// The message itself, for a look: only [`Seen::fresh`](crate::Seen::fresh) says whether the
-    /// message is new.
+    /// Returns the message itself, for a look: only [`Seen::fresh`](crate::Seen::fresh) says
+    /// whether the message is new.
     #[must_use]
     pub fn message(&self) -> &M {
         &self.message

@@ -75,7 +75,7 @@ pub(crate) struct Question<T> {
 }
 
 impl<T: Any + Clone + Send + Sync> Question<T> {
-    /// A new question, and the reply for the process that works on it.
+    /// Creates a new question, and the reply for the process that works on it.
     pub(crate) fn begin(reply: Reply<T>) -> (Arc<Self>, Reply<T>) {
         let completer = reply.untyped();
         let (asker, tag) = (completer.asker(), completer.tag());
@@ -85,7 +85,7 @@ impl<T: Any + Clone + Send + Sync> Question<T> {
         (question, Reply::new(work))
     }
 
-    /// An answered question.
+    /// Creates an answered question.
     #[cfg(feature = "serde")]
     pub(crate) fn answered(answer: Answer<T>) -> Arc<Self> {
         let state = Mutex::new(State::Answered(Arc::new(answer)));
@@ -141,7 +141,7 @@ impl<T: Any + Clone + Send + Sync> Question<T> {
 }
 
 impl<T> Question<T> {
-    /// The answer, unless the question is being worked on.
+    /// Returns the answer, unless the question is being worked on.
     pub(crate) fn known(&self) -> Option<Arc<Answer<T>>> {
         match &*lock(&self.state) {
             State::Answered(answer) => Some(Arc::clone(answer)),
@@ -186,7 +186,7 @@ impl<T: Any + Clone + Send + Sync> CompletionSink for Question<T> {
         self.asker.map_or(0, |it| it.1)
     }
 
-    /// An asker that has gone may ask again, so the work goes on.
+    /// Returns `false`: an asker that has gone may ask again, so the work goes on.
     fn is_cancelled(&self, _: u64) -> bool {
         false
     }

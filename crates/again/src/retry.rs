@@ -66,12 +66,12 @@ impl Retry {
         Self { also, ..self }
     }
 
-    /// How long an attempt waits for its answer.
+    /// Returns the time that an attempt waits for its answer.
     pub(crate) fn attempt(&self) -> Option<Duration> {
         self.each.or_else(|| Some(self.within? / self.times.max(1)))
     }
 
-    /// Whether another attempt may get an answer.
+    /// Returns whether another attempt may get an answer.
     pub(crate) fn is_worthwhile(&self, error: &CommandError) -> bool {
         let is_transient = match error {
             CommandError::Timeout | CommandError::Ended(ExitCause::NoConnection) => true,
@@ -81,7 +81,7 @@ impl Retry {
         is_transient || (self.also)(error)
     }
 
-    /// The pause after so many failures, where `chance` is from 0 to 1.
+    /// Returns the pause after so many failures, where `chance` is from 0 to 1.
     pub(crate) fn pause(&self, failures: u32, chance: f64) -> Duration {
         let doubled = 1_u32.checked_shl(failures.saturating_sub(1));
         let whole = doubled.and_then(|times| self.first.checked_mul(times));
@@ -101,7 +101,7 @@ impl fmt::Debug for Retry {
     }
 }
 
-/// Whether this error, or an error in its sources, is a refusal that may pass.
+/// Returns whether this error, or an error in its sources, is a refusal that may pass.
 fn is_refused_for_now(error: &(dyn Error + 'static)) -> bool {
     let mut next = Some(error);
     while let Some(error) = next {

@@ -11,7 +11,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 /// A run of a program: two runs are never the same.
 pub(crate) type Run = u128;
 
-/// The run of this program.
+/// Returns the run of this program.
 pub(crate) fn own() -> Run {
     static RUN: OnceLock<Run> = OnceLock::new();
     *RUN.get_or_init(|| {
@@ -20,8 +20,8 @@ pub(crate) fn own() -> Run {
     })
 }
 
-/// A number greater than all before it in the program. Numbers of two programs differ by about the
-/// time between: microseconds since 1970.
+/// Returns a number greater than all earlier numbers in the program. Numbers of two programs differ
+/// by about the time between: microseconds since 1970.
 pub(crate) fn next_number() -> u64 {
     static LAST: AtomicU64 = AtomicU64::new(0);
     let since = SystemTime::now().duration_since(UNIX_EPOCH);

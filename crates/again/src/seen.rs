@@ -68,8 +68,8 @@ impl<T> Default for Seen<T> {
 }
 
 impl<T> Seen<T> {
-    /// Remembers so many senders, and so many answers of each. Zero counts as 1. A sender may have
-    /// so many questions under way at a time, too.
+    /// Remembers up to `senders` senders, and up to `answers` answers of each. Zero counts as 1.
+    /// `answers` also limits the questions of a sender under way at a time.
     #[must_use]
     pub fn bounded(senders: usize, answers: usize) -> Self {
         Self {
@@ -82,13 +82,13 @@ impl<T> Seen<T> {
         }
     }
 
-    /// How many senders are remembered.
+    /// Returns the number of senders that are remembered.
     #[must_use]
     pub fn senders(&self) -> usize {
         self.by_age.len()
     }
 
-    /// How many questions of this sender are remembered, with the questions under way.
+    /// Returns the number of remembered questions of this sender, with the questions under way.
     #[must_use]
     pub fn answers(&self, sender: SenderId) -> usize {
         let run = self.runs.get(&sender.run);
@@ -189,7 +189,7 @@ impl<T: Any + Clone + Send + Sync> Seen<T> {
         Ok(Place::New(&mut of.questions))
     }
 
-    /// Forgets the sender that was heard longest ago, if there are as many as are remembered.
+    /// Forgets the sender heard longest ago, if the most senders are remembered.
     pub(crate) fn make_room(&mut self) -> Result<(), NotDone> {
         while self.by_age.len() >= self.senders {
             let is_idle = |it: &&SenderId| {
@@ -257,7 +257,7 @@ mod tests {
     use super::*;
     use ganger_proc_api::Completer;
 
-    /// Whether it is done.
+    /// Asks a question, and returns whether the question was fresh, and is answered.
     fn ask(seen: &mut Seen<u64>, (run, serial, number): (Run, u64, u64)) -> bool {
         let completer = Completer::from_fn("{test|1}".parse().unwrap(), 0, drop);
         let sender = SenderId { run, serial };

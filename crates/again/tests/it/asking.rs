@@ -18,7 +18,7 @@ fn secs(secs: u64) -> Duration {
     Duration::from_secs(secs)
 }
 
-/// A simulation in which time passes evenly.
+/// Creates a simulation in which time passes evenly.
 fn steady() -> Sim {
     Sim::new(0).faults(Faults {
         clock_jumps: 0,
@@ -41,7 +41,7 @@ fn lost() -> CommandError {
     CommandError::Ended(ExitCause::NoConnection)
 }
 
-/// Answers after so many attempts without a connection.
+/// Answers after `failures` attempts without a connection.
 fn answers_after(rt: &Rt<'_>, failures: usize, log: &Log) -> impl FnMut() -> Call<u64> + use<> {
     let (clock, log) = (rt.clock(), log.clone());
     move || {
@@ -100,7 +100,7 @@ fn after_the_last_attempt_the_last_error_is_the_answer() {
             CommandError::Ended(ExitCause::NoConnection)
         ));
         assert_eq!(log.times().len(), 3);
-        // An error that does not pass is final.
+        // A lasting error is final.
         let asked = Arc::new(Mutex::new(0));
         let counts = Arc::clone(&asked);
         let fails = move || {
@@ -186,7 +186,7 @@ fn an_asker_that_goes_away_ends_the_asking() {
     });
 }
 
-/// A process that asks itself would wait for its own step.
+/// Lets a process ask itself, which would wait for its own step.
 // pins: C3, C6
 #[test]
 fn a_process_that_asks_itself_is_told_at_once() {

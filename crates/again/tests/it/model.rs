@@ -1,4 +1,4 @@
-//! `Seen` beside a plain model, which forgets nothing.
+//! `Seen` compared with a plain model, which forgets no question.
 
 use crate::support::{Answer, ask};
 use ganger_again::{Numbers, Once, Seen};
@@ -11,7 +11,7 @@ use std::sync::mpsc::Receiver;
 enum Act {
     /// The sender asks something new.
     Ask(usize),
-    /// The sender asks again its question of so many questions ago.
+    /// The sender asks an earlier question again, counted back from its newest question.
     Again(usize, usize),
     /// The sender draws a number, and keeps the question for later.
     Draw(usize),
@@ -34,7 +34,7 @@ fn act() -> impl Strategy<Value = Act> {
 
 #[derive(Default)]
 struct Model {
-    /// All questions that were given out as new.
+    /// All questions given out as new.
     done: HashSet<usize>,
     /// Their answers: a value, or a drop.
     answers: HashMap<usize, Option<u64>>,
@@ -45,7 +45,7 @@ struct Model {
 }
 
 impl Model {
-    /// Whether it was refused.
+    /// Asks a question, and returns whether it was refused.
     fn ask(&mut self, seen: &mut Seen<u64>, question: usize, once: &Once<&'static str>) -> bool {
         let (fresh, told) = ask(seen, once);
         if let Some(work) = fresh {

@@ -69,7 +69,7 @@ fn what_is_older_than_what_is_remembered_is_refused() {
     assert_eq!(seen.answers(numbers.sender()), 2);
     assert_eq!(why(&ask(&mut seen, &all[0]).1), NotDone::TooOld);
     assert_eq!(ask(&mut seen, &all[1]).1.try_recv().unwrap().unwrap(), 1);
-    // Also above the lowest number that is remembered.
+    // Also above the lowest remembered number.
     let [low, forgotten, last] = [(); 3].map(|()| numbers.once(""));
     let mut seen = Seen::bounded(4, 2);
     let work = ask(&mut seen, &low).0.expect("it is new");

@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, channel};
 
 pub(crate) type Answer = Result<u64, CommandError>;
 
-/// A reply, and what it is given.
+/// Creates a reply, and returns also the answer's receiver.
 pub(crate) fn reply() -> (Reply<u64>, Receiver<Answer>) {
     let (tell, told) = channel();
     let pid = "{test|1}".parse().unwrap();
@@ -16,7 +16,7 @@ pub(crate) fn reply() -> (Reply<u64>, Receiver<Answer>) {
     (Reply::new(completer), told)
 }
 
-/// Asks, and gives the work to do, if there is any, and the answer to come.
+/// Asks, and returns the work to do, if any, and the answer to come.
 pub(crate) fn ask(
     seen: &mut Seen<u64>,
     once: &Once<&'static str>,
