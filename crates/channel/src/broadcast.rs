@@ -24,8 +24,8 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-/// Creates a channel whose subscribers get each value. It keeps up to `capacity` of the last
-/// values, each until all its subscribers have got it.
+/// Creates a channel whose subscribers get each value. The channel keeps up to `capacity` of the
+/// last values, each until all its subscribers have got it.
 ///
 /// # Panics
 /// With a capacity of 0.

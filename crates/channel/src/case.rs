@@ -65,6 +65,8 @@ pub(crate) struct Locked<'a> {
 }
 
 impl<'a> Locked<'a> {
+    /// Creates the proof.
+    ///
     /// # Safety
     /// This thread holds the locks of all channels of the select until the act is over.
     pub(crate) unsafe fn new(claim: &'a Arc<Claim>, case: usize) -> Self {

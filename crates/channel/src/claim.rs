@@ -1,16 +1,16 @@
 //! The word of a select: which case has been chosen.
 //!
 //! **Problem.** A select waits at several channels. Threads at two of them may want to serve it at
-//! the same moment, and one of them must find that it is too late.
+//! the same moment, and one of them must find itself too late.
 //!
 //! **Rejected.** A select that is only woken, and tries its cases again: a receiver without a
 //! buffer must take the value from a sender that is known to be chosen.
 //!
 //! **Protocol.** A thread that serves a waiting select has the lock of the channel, and exchanges
 //! `WAITING` for the number of the case. The select itself exchanges `WAITING` for `BUSY` before it
-//! polls other futures, for one of them may end the wait. It is `BUSY` as well while it takes its
-//! entries. A thread that finds it `BUSY` leaves its entry and skips it: the select checks all
-//! channels once more, under all their locks, before it is `WAITING` again.
+//! polls other futures, for one of them may end the wait. The select is `BUSY` as well while it
+//! takes its entries. A thread that finds the select `BUSY` leaves its entry and skips it: the
+//! select checks all channels once more, under all their locks, before it is `WAITING` again.
 //!
 //! | word | its next value | by |
 //! |---|---|---|

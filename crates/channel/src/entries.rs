@@ -13,10 +13,10 @@
 //! 1. While the stage is `WAITING`, the entry is linked, and belongs to the thread with the
 //!    channel's lock. The waiter alone frees it, after it has unlinked it under the lock.
 //! 2. A server, with the lock, unlinks the entry, takes the waker and the value or leaves its own,
-//!    and then stores the final stage. It does not touch the entry from then on, and wakes the
-//!    waiter without the lock.
-//! 3. A waiter that sees a final stage owns the entry, takes its contents, and frees it. It needs
-//!    no lock.
+//!    and then stores the final stage. The server does not touch the entry from then on, and wakes
+//!    the waiter without the lock.
+//! 3. A waiter that sees a final stage owns the entry, takes its contents, and frees it. The waiter
+//!    needs no lock.
 //!
 //! **Why no thread touches freed memory.** Only the waiter frees an entry: under the lock, where no
 //! server is, or after the server's last access.
@@ -164,7 +164,7 @@ pub(crate) struct Line<T> {
     last: Link<T>,
 }
 
-// SAFETY: the lock guards all that a line reaches, which are values and wakers.
+// SAFETY: the lock guards the values and wakers of a line.
 unsafe impl<T: Send> Send for Line<T> {}
 
 impl<T> Line<T> {
@@ -187,7 +187,8 @@ impl<T> Line<T> {
         self.push(parts, Some(waker), None, 0, value)
     }
 
-    /// As [`push_waker`](Self::push_waker), for a select that waits by this case.
+    /// Pushes an entry as [`push_waker`](Self::push_waker) does, for a select that waits by this
+    /// case.
     pub(crate) fn push_select(
         &mut self,
         (select, case): (Arc<Claim>, usize),
@@ -230,11 +231,14 @@ impl<T> Line<T> {
         }
     }
 
+    /// Unlinks an entry.
+    ///
     /// # Safety
     /// The entry is linked in this line.
     #[inline]
     unsafe fn unlink(&mut self, entry: NonNull<Entry<T>>) {
-        // SAFETY: as this function's; the neighbours of a linked entry are linked.
+        // SAFETY: the entry is linked, by the contract of this function, and so its neighbours are
+        // linked.
         unsafe {
             let (before, after) = at(entry, |it| (it.before.take(), it.after.take()));
             match before {
@@ -376,7 +380,7 @@ impl<T> Served<T> {
     /// Takes the value of a sender.
     #[inline(always)]
     pub(crate) fn take(self) -> (Option<T>, Wake) {
-        // SAFETY: as in `give`.
+        // SAFETY: the stage is `WAITING` until `end`, under the lock.
         let value = unsafe { at(self.entry, |it| it.value.take()) };
         (value, self.end(MET))
     }

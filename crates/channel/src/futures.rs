@@ -1,7 +1,7 @@
 //! The futures of a send and a receive.
 //!
-//! A future that need not wait takes one short turn of the channel's lock. One that waits has a
-//! seat in a line (`entries.rs`), and reads its outcome there without the lock.
+//! A future that need not wait takes a single short turn of the channel's lock. A waiting future
+//! has a seat in a line (`entries.rs`), and reads its outcome there without the lock.
 
 use crate::entries::{Seat, Wake};
 use crate::error::{RecvError, SendError};
@@ -60,7 +60,7 @@ impl<'a, T> Send<'a, T> {
 
 impl<'a, T> Send<'a, T> {
     /// Sends the value, or begins to wait.
-    // Apart from `poll`, which is short where nothing waits.
+    // Not inlined, so that `poll` stays short without a wait.
     #[inline(never)]
     fn begin(
         &mut self,

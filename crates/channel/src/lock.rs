@@ -12,9 +12,9 @@
 //! up their time slices.
 //!
 //! **Protocol.** A thread takes the lock by an exchange, and gives it back by a store. A thread
-//! that finds it taken pauses before each further try, longer each time, so that the holder goes on
-//! with the lines in its cache. A thread that has paused in vain sleeps for a moment, for the
-//! holder may be suspended. A select keeps the guards of all its channels in one list. A thread
+//! that finds the lock taken pauses before each further try, longer each time, so that the holder
+//! goes on with the lines in its cache. A thread that has paused in vain sleeps for a moment, for
+//! the holder may be suspended. A select keeps the guards of all its channels in one list. A thread
 //! that takes several locks takes them in the order of their addresses, so that waiting threads
 //! form no circle.
 //!
@@ -24,7 +24,8 @@ use ganger_sync::atomic::{AtomicBool, Ordering};
 use ganger_sync::cell::UnsafeCell;
 use std::ops::{Deref, DerefMut};
 
-/// How often a thread tries between two sleeps. It pauses twice as often before each further try.
+/// How often a thread tries between two sleeps. The thread pauses twice as often before each
+/// further try.
 #[cfg(not(ganger_loom))]
 const TRIES: u32 = 6;
 /// How often it pauses before the first of them.
@@ -73,7 +74,7 @@ impl RawLock {
         }
     }
 
-    /// In a model, another thread runs until it has changed something.
+    /// Waits for the lock in a model: another thread runs until it has changed something.
     #[cfg(ganger_loom)]
     fn wait(&self) {
         while !self.try_lock() {
@@ -172,7 +173,7 @@ mod tests {
     use std::sync::mpsc;
     use std::thread;
 
-    /// The first holder keeps the lock for longer than the others pause, so they sleep.
+    /// Holds the lock by the first thread for longer than the others pause, so the others sleep.
     #[test]
     fn threads_that_sleep_for_the_lock_get_it_one_at_a_time() {
         let lock = Lock::new(0_u32);

@@ -431,6 +431,8 @@ thread_local! {
 struct Locks<'a>(#[expect(dead_code, reason = "it is dropped")] SmallVec<[RawGuard<'a>; FEW]>);
 
 impl Locks<'_> {
+    /// Takes the locks of all channels of a select.
+    ///
     /// # Safety
     /// The locks are dropped while the cases of the select still borrow their channels.
     unsafe fn take<R, L: Cases<R>>(select: &mut Select<R, L>) -> Self {

@@ -1,4 +1,4 @@
-//! What both ends of a channel share.
+//! The shared state of both ends of a channel.
 
 use crate::entries::{Line, Outcome, Seat, Wake};
 use crate::lock::Lock;
@@ -63,7 +63,8 @@ impl<T> Shared<T> {
         self.change_waker(seat, of, waker)
     }
 
-    /// A waker is users' code, also in its clone and drop. If it panics, the wait keeps its seat.
+    /// Changes the waker of a wait that goes on, or returns the outcome. A waker is users' code,
+    /// also in its clone and drop. If the waker panics, the wait keeps its seat.
     #[cold]
     fn change_waker(
         &self,
@@ -127,7 +128,7 @@ impl<T> Shared<T> {
     }
 }
 
-/// One of the lines of a channel.
+/// Either line of a channel.
 type End<T> = fn(&mut State<T>) -> &mut Line<T>;
 
 /// Wakes all waiters, even if a waker panics.

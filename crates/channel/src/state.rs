@@ -155,7 +155,8 @@ impl<T> State<T> {
         })
     }
 
-    /// As [`recv`](Self::recv), and claims the value, which may come back. Returns its number, too.
+    /// Receives as [`recv`](Self::recv) does, and claims the value, which may come back. Returns
+    /// its number, too.
     pub(crate) fn recv_claimed(&mut self) -> Result<((usize, T), Option<Wake>), RecvError> {
         if self.has_returned {
             self.claim();

@@ -23,7 +23,7 @@ impl Waiters {
     }
 
     fn leave(&mut self, seat: entries::Seat<()>) -> Remains {
-        // SAFETY: a state has one line, and a `Seat` is used with one state.
+        // SAFETY: a state has a single line, and a `Seat` is used with a single state.
         unsafe { self.0.leave(seat) }.0
     }
 

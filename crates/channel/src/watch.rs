@@ -1,7 +1,7 @@
 //! The latest value, for any number of watchers.
 //!
-//! A watcher sees the latest value, and is woken for a newer value. It does not see values between
-//! two of its looks. Values are behind an `Arc`, so that no user's code runs under a lock.
+//! A watcher sees the latest value, and is woken for a newer value. A watcher does not see values
+//! between two of its looks. Values are behind an `Arc`, so that no user's code runs under a lock.
 
 use crate::block::block_on;
 use crate::error::RecvError;

@@ -1,7 +1,7 @@
 //! Waits of state machines: commands carried out by a future.
 //!
-//! **Problem.** A step does not wait. It yields, and the completion comes with its tag. A process
-//! that ends, or takes the yield back, must leave no entry at a channel.
+//! **Problem.** A step does not wait. The step yields, and the completion comes with its tag. A
+//! process that ends, or takes the yield back, must leave no entry at a channel.
 //!
 //! **Protocol.** Each wait is a future, and the yield is the future's (`ganger_wait::Until`). When
 //! the yield is taken back, the future is dropped.

@@ -43,8 +43,8 @@ static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 const BURST: usize = 40_000;
 
-/// Memory that may remain: small collections do not shrink, and the harness allocates on other
-/// threads.
+/// The memory left over at most: small collections do not shrink, and the harness allocates on
+/// other threads.
 const LITTLE: usize = 64 << 10;
 
 fn live() -> usize {

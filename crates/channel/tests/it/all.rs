@@ -23,7 +23,7 @@ fn a_watcher_sees_the_latest_value_and_is_woken_for_a_newer_one() {
     assert_eq!(poll(&mut changed, &waker), Poll::Ready(Ok(())));
     drop(changed);
     assert!(!watcher.has_changed() && *watcher.latest() == 2);
-    // A watcher that has not looked has missed nothing, and a new watcher has seen all.
+    // Without a look, a watcher has missed no value, and a new watcher has seen all.
     let mut other = watcher.clone();
     let mut new = publisher.subscribe();
     publisher.send(3);

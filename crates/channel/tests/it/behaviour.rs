@@ -1,4 +1,4 @@
-//! The view of senders and receivers, one poll after the other.
+//! The view of senders and receivers, poll by poll.
 
 use crate::support::{Bell, now, poll};
 use ganger_channel::{RecvError, SendError, channel, unbounded};
@@ -246,7 +246,7 @@ fn receivers_are_told_of_the_end_when_the_last_value_is_taken_for_good() {
     assert_eq!(now(&mut waits), Poll::Ready(Err(RecvError::Closed)));
 }
 
-/// A waiter that is polled by another task has this task woken, and not the first.
+/// Checks that a waiter has the task of its last poll woken, and not an earlier task.
 // pins: Q2
 #[test]
 fn a_wait_that_is_polled_by_another_task_wakes_this_task() {

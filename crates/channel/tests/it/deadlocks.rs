@@ -1,4 +1,4 @@
-//! Waits at channels, in a program that watches for deadlocks.
+//! Waits at channels, in a program with a watch for deadlocks.
 
 use crate::support::now;
 use ganger_channel::{broadcast, channel, select, watch};
@@ -6,7 +6,7 @@ use ganger_wait::watch::{Watching, begin};
 use std::task::Poll;
 use std::time::Duration;
 
-/// Returns the kinds of objects for which this thread waits.
+/// Returns the kinds of this thread's waits.
 fn own_waits(watching: &Watching) -> Vec<&'static str> {
     let waits = watching.own_waits();
     waits.iter().map(|it| it.thing.kind).collect()

@@ -1,4 +1,4 @@
-//! Selects that are used again, and users' code that panics or re-enters the channel.
+//! Selects with a second use, and users' code that panics or re-enters the channel.
 
 use crate::support::{Bell, Calls, does_not_hang, now, poll};
 use ganger_channel::{RecvError, Sender, Until, broadcast, channel, select, watch};
@@ -70,7 +70,7 @@ fn a_select_whose_future_panics_goes_on_at_its_next_poll() {
     }
 }
 
-/// A given up select leaves its places, although its future has panicked.
+/// Checks that a given up select leaves its places, although its future has panicked.
 // pins: Q6
 #[test]
 fn a_select_whose_future_has_panicked_is_given_up() {
@@ -162,7 +162,7 @@ impl Drop for Panics {
 fn a_value_that_panics_when_it_is_dropped_leaves_no_subscriber_asleep() {
     let has_panicked = Arc::new(AtomicBool::new(false));
     let value = || Arc::new(Panics(Arc::clone(&has_panicked)));
-    // The first subscriber never gets its value, which is dropped with the next send.
+    // The first subscriber never gets its value: the next send drops the value.
     let (sender, _first) = broadcast(1);
     sender.send(value());
     let mut late = sender.subscribe();
@@ -193,8 +193,8 @@ fn a_waker_that_panics_leaves_no_other_receiver_asleep() {
     assert_eq!(bell.rung(), 1);
 }
 
-/// Begins a wait. Another waker then takes the place of its waker, and one of both panics: the new
-/// one when it is cloned, or the old one when it is dropped.
+/// Begins a wait. Another waker then takes the place of its waker, and a panic follows: in the
+/// clone of the new waker, or in the drop of the old waker.
 fn wait_past_a_waker_that_panics<F: Future + Unpin>(
     mut future: F,
     good: &Waker,
@@ -217,7 +217,7 @@ fn wait_past_a_waker_that_panics<F: Future + Unpin>(
     future
 }
 
-/// The wait goes on, and leaves its place when it is given up.
+/// Checks that the wait goes on, and leaves its place when it is given up.
 // pins: Q4
 #[test]
 fn a_wait_keeps_its_place_when_a_change_of_its_waker_panics() {
@@ -266,7 +266,7 @@ fn a_waker_that_closes_the_channel_when_it_goes_does_so_without_a_lock() {
     assert_eq!(now(&mut select), Poll::Ready(Err(RecvError::Closed)));
 }
 
-/// Polls twice, each time with a waker that makes the call whenever it runs.
+/// Polls twice, each time with a waker that makes the call at each run.
 fn poll_by_callers<F: Future + Unpin>(
     mut future: F,
     call: impl Fn() + Clone + Send + Sync + 'static,
@@ -330,7 +330,7 @@ fn a_waker_may_use_a_watch_and_a_broadcast_when_it_is_cloned_woken_and_dropped()
     });
 }
 
-/// A value that uses its channel when dropped.
+/// A value: uses its channel when dropped.
 struct Uses(Box<dyn Fn() + Send + Sync>);
 
 impl Drop for Uses {

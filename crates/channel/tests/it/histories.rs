@@ -1,4 +1,4 @@
-//! Checks that histories of real threads are histories of a queue.
+//! Checks histories of real threads against a queue.
 //!
 //! Each call records its begin and end. All values differ, so a history is a queue's if: each sent
 //! value is received once; no value overtakes another whose send ended before its own began; and

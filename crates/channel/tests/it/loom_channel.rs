@@ -1,4 +1,4 @@
-//! Models of hand-overs against receives and sends that give up, and of a close against both.
+//! Models of hand-overs while receives and sends give up, and of a close against both.
 
 use crate::poll_once;
 use ganger_channel::{RecvError, SendError, channel};
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 
-/// In each order, the value is received once, or its sender has it.
+/// Checks that in each order the value is received once, or its sender has it.
 // pins: Q4
 #[test]
 fn a_receive_gives_up_while_it_is_served() {
@@ -41,7 +41,7 @@ fn a_send_gives_up_while_its_value_is_taken() {
     });
 }
 
-/// A waiting thread is woken, and each value is received or comes back.
+/// Checks that a waiting thread is woken, and that each value is received or comes back.
 // pins: Q3
 #[test]
 fn a_close_meets_a_send_that_waits() {
@@ -73,8 +73,8 @@ fn threads_meet_without_a_buffer() {
     });
 }
 
-/// The waiter takes its value without the lock, while another thread closes the channel: one of
-/// both sees that no value may come back.
+/// Takes a value without the lock, while another thread closes the channel: one of the threads sees
+/// that no value may come back.
 // pins: Q3
 #[test]
 fn a_value_is_taken_for_good_while_the_channel_is_closed() {
@@ -90,7 +90,7 @@ fn a_value_is_taken_for_good_while_the_channel_is_closed() {
     });
 }
 
-/// A waiter that sees its outcome frees its place while the other thread may still be inside.
+/// Frees the place of a waiter after its outcome, while the other thread may still be inside.
 // pins: Q4
 #[test]
 fn waiters_end_while_they_are_served() {
@@ -122,8 +122,8 @@ impl Wake for Woken {
     }
 }
 
-/// A waiter that is polled by another task is served meanwhile: the new task has been woken, or
-/// this poll finds the value.
+/// Serves a waiter while another task polls it: the new task has been woken, or this poll finds the
+/// value.
 // pins: Q2
 #[test]
 fn a_wait_changes_its_waker_while_it_is_served() {
@@ -147,7 +147,7 @@ fn a_wait_changes_its_waker_while_it_is_served() {
     });
 }
 
-/// A value goes back while the channel is closed, and is received once before the end.
+/// Returns a value while the channel is closed: the value is received once before the end.
 // pins: Q3
 #[test]
 fn a_value_comes_back_while_the_channel_is_closed() {
@@ -166,7 +166,7 @@ fn a_value_comes_back_while_the_channel_is_closed() {
     });
 }
 
-/// Two claims are settled while the channel is closed: one thread sees the end, and tells it.
+/// Settles two claims while the channel is closed: a thread sees the end, and tells it.
 // pins: Q3
 #[test]
 fn two_values_are_taken_for_good_while_the_channel_is_closed() {

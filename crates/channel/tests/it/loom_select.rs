@@ -7,7 +7,7 @@ use ganger_sync::{model, thread};
 use std::future::poll_fn;
 use std::task::{Poll, Waker};
 
-/// Two threads serve the same select: one of them is too late.
+/// Serves the same select by two threads: the second thread is too late.
 // pins: Q6
 #[test]
 fn two_channels_serve_one_select() {
@@ -28,8 +28,8 @@ fn two_channels_serve_one_select() {
     });
 }
 
-/// Both wait for the first ready case. A select that sleeps without an end is a deadlock, which the
-/// model reports.
+/// Waits in both selects for the first ready case. The model reports a deadlock if a select sleeps
+/// without an end.
 ///
 /// A select locks its channels in the order of their addresses, and loom's replay needs the same
 /// order in each run. The order is the same in a process of its own, as `cargo xtask loom` starts.
@@ -71,7 +71,7 @@ impl Flag {
     }
 }
 
-/// A future and a channel are ready at the same moment: the value is received, or stays.
+/// Makes a future and a channel ready at the same moment: the value is received, or stays.
 // pins: Q6
 #[test]
 fn a_future_ends_a_select_while_it_is_served() {

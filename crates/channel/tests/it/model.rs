@@ -35,7 +35,7 @@ type Outcome = (usize, Got);
 enum Op {
     /// A call with these cases, without waiting.
     Try(Vec<Case>),
-    /// A call that may wait.
+    /// A call, which may wait.
     Begin(Vec<Case>),
     /// Polls a waiter, counted from the oldest.
     Poll(usize),
@@ -50,7 +50,7 @@ type Place = (usize, usize);
 #[derive(Default)]
 struct Channel {
     capacity: usize,
-    /// Values that came back, by their numbers.
+    /// Returned values, by their numbers.
     returned: BTreeMap<u64, u32>,
     buffer: VecDeque<u32>,
     senders: Vec<Place>,
@@ -64,7 +64,7 @@ struct Channel {
 #[derive(Default)]
 struct Plain {
     channels: [Channel; 2],
-    /// For each waiter, the value it would send, and its outcome once it has one.
+    /// For each waiter, the value for its send, and its outcome, if any.
     waits: BTreeMap<usize, (u32, Option<(Outcome, u64)>)>,
 }
 

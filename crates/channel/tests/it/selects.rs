@@ -1,4 +1,4 @@
-//! Selects: one case is chosen, and the other cases leave no trace.
+//! Selects: a single case is chosen, and the other cases leave no trace.
 
 use crate::support::{Bell, now, poll};
 use ganger_channel::{RecvCase, RecvError, Select, SelectError, channel, select};
@@ -40,7 +40,7 @@ fn one_case_is_chosen_and_no_value_is_lost() {
     );
 }
 
-/// Of five cases three are ready, and each of these is chosen about as often.
+/// Makes three of five cases ready, and checks that each of these is chosen about as often.
 // pins: Q6
 #[test]
 fn it_chooses_among_those_that_are_ready_without_preference() {
@@ -128,7 +128,7 @@ fn a_send_and_a_receive_in_selects_meet_without_a_buffer() {
     assert_eq!(now(&mut sends), Poll::Ready(Ok(0)));
 }
 
-/// A select must not take its own value.
+/// Checks that a select does not take its own value.
 // pins: Q7
 #[test]
 fn a_select_does_not_meet_itself() {
@@ -211,8 +211,7 @@ fn a_thread_waits_for_a_select_and_for_no_longer_than_it_is_told() {
     drop(never);
 }
 
-/// Threads that meet only in selects over the same three channels: each sent value is received
-/// once.
+/// Has threads meet only in selects over the same three channels: each sent value is received once.
 // pins: Q7
 #[test]
 fn selects_on_threads_neither_lose_nor_double_a_value() {
@@ -287,7 +286,8 @@ fn a_case_that_is_left_out_is_as_if_it_were_not_there() {
     assert_eq!(value, Some(3));
 }
 
-/// A waiting select has its places: it would wait at a new case for ever.
+/// Adds a case to a waiting select, which has its places: the select would wait at a new case for
+/// ever.
 // pins: Q6
 #[test]
 fn a_case_that_is_added_after_the_first_poll_is_refused() {

@@ -1,5 +1,5 @@
-//! Selects with timers between simulated processes, which end at any moment: each value is received
-//! once, or is dropped with its owner.
+//! Selects with timers between simulated processes with an end at any moment: each value is
+//! received once, or is dropped with its owner.
 
 use ganger_channel::{Receiver, Sender, channel, select};
 use ganger_sim::{Faults, Sim};

@@ -1,4 +1,4 @@
-//! Futures polled by hand, and wakers that count.
+//! Futures polled by hand, and counting wakers.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -14,7 +14,7 @@ pub struct Bell(AtomicUsize);
 
 impl Wake for Bell {
     fn wake(self: Arc<Self>) {
-        // Ordering: SeqCst, as one thread reads it at a time.
+        // Ordering: SeqCst, because a single thread reads the count at a time.
         self.0.fetch_add(1, Ordering::SeqCst);
     }
 }
@@ -36,12 +36,12 @@ pub fn poll<F: Future + Unpin>(future: &mut F, waker: &Waker) -> Poll<F::Output>
     Pin::new(future).poll(&mut Context::from_waker(waker))
 }
 
-/// Polls once, with a waker that does nothing.
+/// Polls once, with an empty waker.
 pub fn now<F: Future + Unpin>(future: &mut F) -> Poll<F::Output> {
     poll(future, Waker::noop())
 }
 
-/// A waker that makes a user's call when cloned, woken and dropped.
+/// A waker: makes a user's call when cloned, woken and dropped.
 pub struct Calls(Box<dyn Fn() + Send + Sync>);
 
 impl Calls {

@@ -1,4 +1,4 @@
-//! State machines that wait by yields, and steps that must not block.
+//! State machines with waits by yields, and steps that must not block.
 
 use ganger_channel::{Received, RecvError, SelectError, SendError, Until, channel, select};
 use ganger_proc_api::{CommandError, Event, process_fn};
@@ -105,7 +105,7 @@ fn a_yield_that_is_taken_back_or_whose_process_ends_leaves_no_place() {
         if ends {
             assert!(waits.wait().is_done());
         } else {
-            // The step after the step that has taken it back.
+            // The next step, after the step with the withdrawal.
             told.recv().unwrap();
         }
         assert!(sender.try_send(1).is_err(), "it still waits");
