@@ -3,9 +3,9 @@
 //! **Problem.** Waiters leave from the middle, come back to the front, and may be claimed by
 //! another queue at any moment. All of them may be woken at once.
 //!
-//! **Protocol.** The entries are in one [`WaitTable`], and linked to one list. The owner of an
-//! entry knows its [`WaiterKey`], and removes the entry at the end of its wait, unless `pop` has
-//! removed it. A claimer may find an entry whose waiter another queue has claimed. It takes the
+//! **Protocol.** The entries are in one [`WaitTable`], and linked to a list. The owner of an entry
+//! knows its [`WaiterKey`], and removes the entry at the end of its wait, unless `pop` has removed
+//! it. A claimer may find an entry whose waiter another queue has claimed. The claimer takes the
 //! entry out of the list, and leaves it in the table for the entry's owner. So no item is dropped
 //! under the lock.
 
@@ -109,21 +109,23 @@ impl<T> WaitQueue<T> {
         self.pop_if(|_| true)
     }
 
-    /// As [`pop`](Self::pop), but claims the waiter as `case`, not as the case of its entry.
+    /// Pops as [`pop`](Self::pop) does, but claims the waiter as `case`, not as the case of its
+    /// entry.
     #[must_use = "a waiter that was claimed is woken"]
     pub fn pop_as(&mut self, case: u32) -> Option<WaiterEntry<T>> {
         let key = self.claim_first(|_| true, Some(case), false)?;
         self.remove(key)
     }
 
-    /// As [`pop_as`](Self::pop_as), for the last waiter.
+    /// Pops as [`pop_as`](Self::pop_as) does, but the last waiter.
     #[must_use = "a waiter that was claimed is woken"]
     pub fn pop_last_as(&mut self, case: u32) -> Option<WaiterEntry<T>> {
         let key = self.claim_first(|_| true, Some(case), true)?;
         self.remove(key)
     }
 
-    /// As [`pop`](Self::pop), but returns `None` if `is_right` does not hold for the first item.
+    /// Pops as [`pop`](Self::pop) does, but returns `None` if `is_right` does not hold for the
+    /// first item.
     #[must_use = "a waiter that was claimed is woken"]
     pub fn pop_if(&mut self, is_right: impl FnMut(&T) -> bool) -> Option<WaiterEntry<T>> {
         let key = self.claim_if(is_right)?;
@@ -170,7 +172,7 @@ impl<T> WaitQueue<T> {
         (stamped.stamp == key.stamp).then_some(&stamped.entry)
     }
 
-    /// As [`get`](Self::get), to change the item.
+    /// Returns the entry as [`get`](Self::get) does, to change the item.
     #[must_use]
     pub fn get_mut(&mut self, key: WaiterKey) -> Option<&mut WaiterEntry<T>> {
         let stamped = self.table.get_mut(key.index)?;

@@ -37,8 +37,8 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 
 /// Waits for a future: the completion brings its result, in the future's own type. The waking
-/// threads poll the future, so it should wait, and do no work. It is dropped if the process ends or
-/// takes the yield back.
+/// threads poll the future, so it should wait, and do no work. The future is dropped if the process
+/// ends or takes the yield back.
 ///
 /// ```
 /// use ganger_proc_api::StepOutput;
@@ -62,7 +62,8 @@ impl<T: Send + 'static> Until<T> {
         Self::fallible(async { Ok(future.await) })
     }
 
-    /// As [`new`](Self::new), for a future that may fail: the completion is then its error.
+    /// Creates the wait as [`new`](Self::new) does, for a future that may fail: the completion is
+    /// then its error.
     pub fn fallible(
         future: impl Future<Output = Result<T, CommandError>> + Send + 'static,
     ) -> Self {
@@ -348,7 +349,7 @@ impl Driven {
     }
 }
 
-/// A postponed poll. It must answer its turns.
+/// A postponed poll. The poll must answer its turns.
 struct Rest(Option<Arc<Driven>>);
 
 impl Rest {

@@ -1,10 +1,10 @@
 //! A waiter for one event, or for the first of several.
 //!
-//! **Problem.** A task, a thread or a yield waits in several queues at a time. The owner of only
-//! one queue may claim it. The waiter may give up at the same moment.
+//! **Problem.** A task, a thread or a yield waits in several queues at a time. The owner of only a
+//! single queue may claim the waiter. The waiter may give up at the same moment.
 //!
-//! **Rejected.** A mark in each queue: two owners, each with its own lock, would both claim it.
-//! One lock for all queues: unrelated queues would wait for each other.
+//! **Rejected.** A mark in each queue: two owners, each with its own lock, would both claim it. A
+//! single lock for all queues: unrelated queues would wait for each other.
 //!
 //! **Protocol of the claimer**, the owner of a queue:
 //! 1. [`claim`](Waiter::claim), under the lock of its queue: a CAS. Under the same lock the
@@ -94,7 +94,7 @@ impl Waiter {
         }
     }
 
-    /// For the claimer: claims the waiter as `case`, if it still waits. One CAS.
+    /// Claims the waiter as `case`, if the waiter still waits. For the claimer. One CAS.
     ///
     /// After `true`, the caller owes [`wake`](Self::wake).
     ///
@@ -112,7 +112,7 @@ impl Waiter {
             .is_ok()
     }
 
-    /// For the claimer: wakes the waiter, or makes its call, once. Must be called without a lock:
+    /// Wakes the waiter, or makes its call, once. For the claimer. Must be called without a lock:
     /// foreign code runs.
     pub fn wake(&self) {
         let how = mem::take(&mut *lock(&self.how));
@@ -134,7 +134,7 @@ impl Waiter {
         self.word.load(Ordering::Acquire).checked_sub(CLAIMED)
     }
 
-    /// For the owner, as a task: returns the claimed case, or leaves `waker` for the claimer.
+    /// Returns the claimed case, or leaves `waker` for the claimer. For the owner, as a task.
     pub fn poll(&self, waker: &Waker) -> Poll<u32> {
         if let Some(case) = self.claimed() {
             return Poll::Ready(case);
@@ -149,7 +149,7 @@ impl Waiter {
         self.claimed().map_or(Poll::Pending, Poll::Ready)
     }
 
-    /// For the owner, as a thread: blocks until the waiter is claimed, and returns the case.
+    /// Blocks until the waiter is claimed, and returns the case. For the owner, as a thread.
     /// Returns `None` after `timeout`; the waiter then still waits.
     ///
     /// Must not be called from a step outside of `Context::blocking`: the step's worker would
@@ -159,8 +159,8 @@ impl Waiter {
         block::until_ready(timeout, |waker| self.poll(waker))
     }
 
-    /// For the owner: has `call` made once with the claimed case, by the claimer's thread or by
-    /// this thread. The call is dropped with the waiter, or by [`forget`](Self::forget).
+    /// Has `call` made once with the claimed case, by the claimer's thread or by this thread. For
+    /// the owner. The call is dropped with the waiter, or by [`forget`](Self::forget).
     pub fn call_when_claimed(&self, call: impl FnOnce(u32) + Send + 'static) {
         self.set(How::Call(Box::new(call)));
         if self.claimed().is_some() {
@@ -168,7 +168,7 @@ impl Waiter {
         }
     }
 
-    /// For the owner: gives up; no claimer claims the waiter from now on. May be called under the
+    /// Gives up; no claimer claims the waiter from now on. For the owner. May be called under the
     /// lock of a queue: the waker or call stays until [`forget`](Self::forget), or until the waiter
     /// is dropped.
     pub fn leave(&self) -> Left {
@@ -180,13 +180,13 @@ impl Waiter {
         }
     }
 
-    /// For the owner: drops the waker or call. Must be called without a lock: the drop is foreign
+    /// Drops the waker or call. For the owner. Must be called without a lock: the drop is foreign
     /// code.
     pub fn forget(&self) {
         self.set(How::Unset);
     }
 
-    /// For the owner, after a claim: makes the waiter wait again. The waiter must be in no queue.
+    /// Makes the waiter wait again. For the owner, after a claim. The waiter must be in no queue.
     pub fn reset(&self) {
         // Ordering: Relaxed, because a claimer finds the waiter in a queue entered later, under the
         // queue's lock.

@@ -45,7 +45,7 @@ thread_local! {
     static POLLS_FOR: Cell<Option<(Pid, u64)>> = const { Cell::new(None) };
 }
 
-/// What the waits of a program ask: see [`begin_in`].
+/// The functions that the waits of a program call: see [`begin_in`].
 #[derive(Debug, Clone, Copy)]
 pub struct Surroundings {
     /// The process of the calling thread, with the number of its scheduler.
@@ -208,7 +208,7 @@ pub fn begin(process: fn() -> Option<(Pid, u64)>, now: fn() -> Duration) -> Watc
     })
 }
 
-/// As [`begin`], where waits for ends are told from those that their process has left.
+/// Begins as [`begin`] does, where waits for ends are told from waits that their process has left.
 pub fn begin_in(surroundings: Surroundings) -> Watching {
     SURROUNDINGS.get_or_init(|| surroundings);
     let mut registry = registry();
@@ -368,8 +368,8 @@ pub fn now() -> Duration {
     SURROUNDINGS.get().map_or(Duration::ZERO, |it| (it.now)())
 }
 
-/// Returns the open waits in the order of their start, with the owners of their things. All
-/// returned waits that began before this call were open at one moment.
+/// Returns the open waits in the order of their start, with the owners of their things. The
+/// returned waits from before this call were all open at the same moment.
 #[must_use]
 pub fn waits() -> Vec<Waiting> {
     let registry = registry();

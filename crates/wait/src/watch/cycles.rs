@@ -16,7 +16,7 @@ pub fn cycles(waits: &[Waiting]) -> Vec<Vec<Waiting>> {
     places.map(cycle).collect()
 }
 
-/// As [`cycles`], with the places of the waits in `waits`.
+/// Finds cycles as [`cycles`] does, and returns the places of the waits in `waits`.
 #[must_use]
 pub fn cycle_places(waits: &[Waiting]) -> Vec<Vec<usize>> {
     let mut of: HashMap<Party, Vec<usize>> = HashMap::new();

@@ -1,9 +1,9 @@
 //! Unanswered questions, while a program watches for deadlocks.
 //!
 //! **Problem.** Most questions are answered soon, and should cost almost nothing. The watcher must
-//! find the unanswered ones.
+//! find the unanswered questions.
 //!
-//! **Rejected.** To register them as other waits: each question would take the registry's lock
+//! **Rejected.** Registering questions as other waits: each question would take the registry's lock
 //! twice.
 //!
 //! **Protocol.** The asker leaves a weak reference in the list of its thread, one of several. The
@@ -11,9 +11,9 @@
 //! references. An asker with a full list removes the dead references.
 //!
 //! **Waits for ends.** A future that waits for an end may live on while its process waits for
-//! something else, or for messages as well, which end the wait. So a thread keeps those of the turn
-//! that it is in. They are forgotten when the process waits for something else in the same turn, or
-//! yields, and a process that waits for messages has none.
+//! something else, or for messages as well, which end the wait. So a thread keeps the waits for
+//! ends of its present turn. They are forgotten when the process waits for something else in the
+//! same turn, or yields, and a process that waits for messages has none.
 //!
 //! A watcher marks all empty lists before it sleeps. The next asker with a marked list wakes it.
 
@@ -72,7 +72,7 @@ pub type Holds = Box<dyn Fn() -> bool + Send + Sync>;
 pub struct Asked(#[allow(dead_code, reason = "it is dropped")] Option<Arc<Question>>);
 
 impl Asked {
-    /// Whether nothing is kept known.
+    /// Returns whether no question is kept known.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_none()
@@ -99,8 +99,8 @@ pub fn awaits(kind: &'static str, of: (Pid, u64)) -> Asked {
     Asked(is_on().then(|| Question::begin(kind, party(), of, None)))
 }
 
-/// As [`awaits`], for a process of the same scheduler as the process that this thread works for.
-/// Empty for a thread outside of all processes.
+/// Registers a wait as [`awaits`] does, for a process of the same scheduler as the process that
+/// this thread works for. Empty for a thread outside of all processes.
 #[inline]
 pub fn awaits_beside(kind: &'static str, pid: Pid) -> Asked {
     if !is_on() {
@@ -112,8 +112,9 @@ pub fn awaits_beside(kind: &'static str, pid: Pid) -> Asked {
     }
 }
 
-/// As [`awaits`], until the returned waker is dropped, and as long as `holds` says so. The waker
-/// wakes what `waker` does. For a wait whose future may live on without being polled.
+/// Registers a wait as [`awaits`] does, until the returned waker is dropped, and as long as `holds`
+/// says so. The waker wakes what `waker` does. For a wait whose future may live on without being
+/// polled.
 #[must_use]
 pub fn awaits_by(
     waker: &Waker,
@@ -156,7 +157,7 @@ fn in_turn<R>(party: Party, f: impl FnOnce(&mut Turn) -> R) -> Option<R> {
     let called = TURN.try_with(|turn| {
         let mut turn = turn.borrow_mut();
         if turn.of != of {
-            // What this party does not poll again is left.
+            // The waits not polled again by this party are left.
             match turn.of.is_some_and(|(before, _)| before == party) {
                 true => turn.leave(),
                 false => turn.ends.clear(),
@@ -177,8 +178,8 @@ impl Turn {
     }
 }
 
-/// The process that this thread works for waits for messages. So a wait for an end is no need, in
-/// this turn: it is left, or one of two waits.
+/// Notes that the process that this thread works for waits for messages. So a wait for an end is no
+/// need, in this turn: it is left, or one of two waits.
 #[inline]
 pub fn goes_on() {
     if is_on() {
@@ -190,7 +191,7 @@ pub fn goes_on() {
     }
 }
 
-/// The process that this thread works for waits for messages no longer.
+/// Notes that the process that this thread works for waits for messages no longer.
 #[cold]
 pub fn leaves_messages() {
     if is_on() {
@@ -198,8 +199,8 @@ pub fn leaves_messages() {
     }
 }
 
-/// The process that this thread works for takes another step: its waits for ends are left, unless
-/// it polls them again.
+/// Begins another step of the process that this thread works for: its waits for ends are left,
+/// unless the process polls them again.
 #[inline]
 pub fn leaves() {
     if is_on() {
@@ -263,7 +264,7 @@ impl Question {
         Self::new(kind, party, of, asker, None).list()
     }
 
-    /// A wait for an end; none in a turn with a wait for messages.
+    /// Creates a wait for an end; none in a turn with a wait for messages.
     fn end(
         kind: &'static str,
         party: Party,

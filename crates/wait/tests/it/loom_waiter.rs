@@ -1,5 +1,5 @@
-//! Claimers against a waiter that gives up, and wake-ups against a waiter that falls asleep. A lost
-//! wake-up is a deadlock, which the model reports.
+//! Claimers against a waiter that gives up, and wake-ups against a waiter on its way to sleep. The
+//! model reports a lost wake-up as a deadlock.
 
 use ganger_sync::cell::UnsafeCell;
 use ganger_sync::sync::{Arc, Mutex, lock};
@@ -10,8 +10,8 @@ use ganger_wait::{Left, WaitQueue, Waiter};
 #[derive(Default)]
 struct Given(UnsafeCell<u32>);
 
-// SAFETY: one claimer writes it before its claim, and the waiter reads it after the claim. The
-// model checks this order.
+// SAFETY: the only claimer writes the value before its claim, and the waiter reads the value after
+// the claim. The model checks this order.
 unsafe impl Sync for Given {}
 // SAFETY: the claimer's write happens before the waiter's read, as for `Sync`.
 unsafe impl Send for Given {}
@@ -55,7 +55,7 @@ fn a_thread_is_woken_and_sees_what_it_was_given() {
     });
 }
 
-/// A call set during the claim is made once, by one of the two threads.
+/// Checks that a call set during the claim is made once, by either of the two threads.
 #[test]
 fn a_call_is_made_once() {
     model::check(5, || {
@@ -75,7 +75,8 @@ fn a_call_is_made_once() {
     });
 }
 
-/// Two waiters wait for a turn each. The first gives up during the claim, and hands its turn on.
+/// Waits for a turn each by two waiters. The first gives up during the claim, and hands its turn
+/// on.
 #[test]
 fn a_turn_is_handed_on() {
     model::check(3, || {
@@ -114,7 +115,7 @@ fn a_turn_is_handed_on() {
     });
 }
 
-/// A waiter is in two queues, with another waiter behind it in each. Each queue gives one turn.
+/// Puts a waiter into two queues, with another waiter behind it in each. Each queue gives one turn.
 #[test]
 fn one_that_waits_in_two_queues_takes_one_turn() {
     model::check(3, || {

@@ -1,4 +1,4 @@
-//! Yields that wait for futures.
+//! Waits of yields for futures.
 
 use ganger_proc_api::internal::Delivery;
 use ganger_proc_api::{Completer, TypedCommand};
@@ -8,7 +8,7 @@ use std::future::poll_fn;
 use std::sync::mpsc::channel;
 use std::task::Poll;
 
-/// A wake-up polls the future, even during a failure.
+/// Polls the future from its wake-up, even during a failure.
 #[test]
 fn a_future_has_no_part_in_what_fails_when_it_is_woken() {
     let (sender, wakers) = channel();

@@ -1,4 +1,4 @@
-//! Yields that wait for futures, without a scheduler.
+//! Waits of yields for futures, without a scheduler.
 
 use ganger_proc_api::internal::{Delivery, StepsCall};
 use ganger_proc_api::{
@@ -12,7 +12,7 @@ use std::task::{Poll, Waker};
 
 type Results = Vec<Result<Payload, CommandError>>;
 
-/// A process that the test can end.
+/// A process, for the test to end.
 #[derive(Default)]
 struct Asker {
     results: Mutex<Results>,
@@ -80,7 +80,7 @@ impl Asker {
     }
 }
 
-/// A future that is ready when the test opens it.
+/// A future, ready when the test opens the gate.
 #[derive(Clone, Default)]
 struct Gate(Arc<Mutex<(bool, Option<Waker>)>>);
 
@@ -287,7 +287,8 @@ fn futures_that_wake_each_other_leave_their_thread_to_others() {
     assert_eq!(Arc::strong_count(&kept), 1);
 }
 
-/// A step may wait for the effect of such a poll, so the poll can't wait for the step.
+/// Polls at once: a step may wait for the effect of such a poll, so the poll can't wait for the
+/// step.
 // pins: K1
 #[test]
 fn a_future_that_others_wake_is_polled_at_once_however_often() {
