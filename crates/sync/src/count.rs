@@ -2,14 +2,14 @@
 //!
 //! **Problem.** Many threads enter and leave, and a few threads wait until few are left. Counting
 //! must stay cheap while no thread waits. And a single counter for all threads is a cache line that
-//! each of them has to fetch from another.
+//! moves from thread to thread.
 //!
 //! **Rejected.** A lock around the count: every enter and leave would take it.
 //!
 //! **Protocol of waiting.** A thread that *leaves* counts, makes a light fence, and then checks
-//! whether a thread waits. A thread that *waits* announces it, makes a heavy fence, and then reads
-//! the count, under the lock that the leaving thread takes before it signals. So at least one of
-//! the two sees the other, and no signal falls between a check of the count and the sleep after it.
+//! whether a thread waits. A thread that *waits* announces its wait, makes a heavy fence, and then
+//! reads the count, under the lock that the leaving thread takes before it signals. So either
+//! thread sees the other, and no signal falls between a check of the count and the sleep after it.
 //!
 //! **Shards.** Each shard has two counters: of enters and of leaves. A member may enter at one
 //! shard and leave at another. A reader sums all leaves, and then all enters. A leave comes after
@@ -31,7 +31,7 @@ use crossbeam_utils::CachePadded;
 use std::sync::PoisonError;
 use std::time::Duration;
 
-/// A count in one word. A change is one read-modify-write, unless a thread waits for it.
+/// A count in a word. A change is a single read-modify-write, unless a thread waits.
 ///
 /// ```
 /// use ganger_sync::WaitableCount;
@@ -95,7 +95,7 @@ impl WaitableCount {
     }
 }
 
-/// A count in several shards: each belongs to one thread, and the last to all other threads. A
+/// A count in several shards: each belongs to a single thread, and the last to all other threads. A
 /// change on a thread with a shard takes no read-modify-write.
 ///
 /// ```
@@ -114,7 +114,7 @@ pub struct ShardedCount {
     waiters: Waiters,
 }
 
-/// Written by the thread that owns it, read by threads that count or wait.
+/// Written by the owning thread, read by counting or waiting threads.
 #[derive(Debug, Default)]
 struct Shard {
     entered: AtomicUsize,
@@ -141,8 +141,8 @@ impl ShardedCount {
     /// Counts, as [`get`](Self::get) does, and includes each child of a member whose leave it sees.
     fn get_with_children(&self) -> usize {
         // Pairs with the light fence in `enter`: a child enters, then checks whether its parent has
-        // closed; a parent closes and is seen to leave, then this thread reads the enters. At least
-        // one of the two sees the other.
+        // closed; a parent closes and is seen to leave, then this thread reads the enters. Either
+        // thread sees the other.
         self.count(fence::heavy)
     }
 

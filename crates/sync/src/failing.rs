@@ -18,7 +18,7 @@ thread_local! {
 
 #[derive(Clone, Copy)]
 enum State {
-    /// Failing means that the thread unwinds.
+    /// The code fails if the thread unwinds.
     Plain,
     Fails,
     /// The thread unwinds, but the code called by `apart` has not failed.

@@ -1,8 +1,8 @@
 //! The two halves of an asymmetric fence.
 //!
-//! **Problem.** One thread stores A, then loads B. Another stores B, then loads A. At least one of
-//! them must see the other's store. This takes a full fence between store and load on both sides. A
-//! full fence costs as much as a read-modify-write, even on a side that runs far more often than
+//! **Problem.** A thread stores A, then loads B. Another thread stores B, then loads A. Either
+//! thread must see the other's store. This takes a full fence between store and load on both sides.
+//! A full fence costs as much as a read-modify-write, even on a side that runs far more often than
 //! the other.
 //!
 //! **Protocol.** The frequent side calls [`light`], the rare side [`heavy`]. Each light fence is
@@ -46,10 +46,11 @@ mod real {
 
     static DECISION: OnceLock<bool> = OnceLock::new();
 
-    /// A copy of the decision, read by a light fence with one load.
+    /// A copy of the decision, read by a light fence with a single load.
     static LIGHT_IS_FREE: AtomicBool = AtomicBool::new(false);
 
-    /// The fence of the frequent side. Ordered against every [`heavy`] fence. Does not block.
+    /// Executes the fence of the frequent side. Ordered against every [`heavy`] fence. Does not
+    /// block.
     #[inline(always)]
     pub fn light() {
         if light_is_free() {
@@ -74,19 +75,19 @@ mod real {
         LIGHT_IS_FREE.load(Ordering::Relaxed)
     }
 
-    /// A light fence if [`light_is_free`] was `true` before. Otherwise it only restrains the
-    /// compiler. For callers that learn afterwards which fence it was.
+    /// Executes a light fence if [`light_is_free`] was `true` before. Otherwise it only restrains
+    /// the compiler. For callers that learn the kind of the fence afterwards.
     #[inline(always)]
     pub fn free() {
         // Ordering: pairs with the system call in `heavy`.
         compiler_fence(Ordering::SeqCst);
     }
 
-    /// The fence of the rare side. Ordered against every [`light`] fence.
+    /// Executes the fence of the rare side. Ordered against every [`light`] fence.
     ///
-    /// The system call takes longer the more processors run threads of this program. It waits for
-    /// these processors, for other calls of the same kind, and for memory if the kernel has none.
-    /// It does not wait for the work of any thread.
+    /// The system call takes longer the more processors run threads of this program. The call waits
+    /// for these processors, for other calls of the same kind, and for memory if the kernel has
+    /// none. The call does not wait for the work of any thread.
     ///
     /// # Panics
     /// If the kernel refuses the call although it has accepted it before: a filter for system calls
@@ -94,7 +95,7 @@ mod real {
     #[inline]
     pub fn heavy() {
         // Ordering: pairs with the fence in `light`. The fence also orders this thread's own
-        // accesses, which the kernel does not promise for a program of one thread.
+        // accesses, which the kernel does not promise for a program with a single thread.
         fence(Ordering::SeqCst);
         if is_asymmetric() {
             membarrier::issue();
@@ -183,7 +184,7 @@ mod model {
         static FLUSH: RefCell<Option<Flush>> = const { RefCell::new(None) };
     }
 
-    /// A full fence. Does nothing inside [`without_light`].
+    /// Executes a full fence. Does nothing inside [`without_light`].
     pub fn light() {
         if HAS_LIGHT.get() {
             // Ordering: pairs with the fence in `heavy`.
@@ -191,14 +192,14 @@ mod model {
         }
     }
 
-    /// A light fence, as [`light`]. Does nothing inside [`symmetric`].
+    /// Executes a light fence, as [`light`] does. Does nothing inside [`symmetric`].
     pub fn free() {
         if IS_ASYMMETRIC.get() {
             light();
         }
     }
 
-    /// A full fence, after the function set by [`flushing`].
+    /// Executes a full fence, after the function set by [`flushing`].
     pub fn heavy() {
         let flush = FLUSH.with_borrow(|flush| flush.as_deref().cloned());
         if let Some(flush) = flush {
@@ -272,7 +273,7 @@ mod tests {
     /// How long the rounds last: if the two threads share a processor, a round takes milliseconds.
     const ENOUGH: Duration = Duration::from_secs(1);
 
-    /// How one of two threads stores, and its fence after the store.
+    /// The store of a thread, and its fence after the store.
     #[derive(Clone, Copy)]
     struct Manner {
         put: fn(&AtomicU32, u32),
@@ -293,8 +294,8 @@ mod tests {
     // Ordering: the full fence with which the test compares.
     const FULL: fn() = || fence(Ordering::SeqCst);
 
-    /// Runs one of the two threads: stores, fences, and returns in which rounds it saw the other's
-    /// store.
+    /// Runs a thread of the two: stores, fences, and returns for each round whether this thread saw
+    /// the other's store.
     fn side(nth: usize, shared: &Round, how: Manner) -> Vec<bool> {
         let Round { stores, ready, .. } = shared;
         let mut saw = Vec::new();
@@ -362,7 +363,7 @@ mod tests {
         one_sees_the_other([behind, manner(STORE, heavy)]);
     }
 
-    /// The test starts its own program twice, with each value of the variable, because a program
+    /// Starts the test's own program twice, with each value of the variable, because a program
     /// decides only once.
     #[cfg(all(feature = "membarrier", target_os = "linux", not(miri)))]
     #[test]

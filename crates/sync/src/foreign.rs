@@ -65,7 +65,7 @@ mod tests {
 
     impl Wake for Counts {
         fn wake(self: Arc<Self>) {
-            // Ordering: Relaxed: one thread.
+            // Ordering: Relaxed: a single thread.
             assert_ne!(self.0.fetch_add(1, Ordering::Relaxed), 1, "on purpose");
         }
     }
@@ -77,7 +77,7 @@ mod tests {
         let wakers = wakers.collect();
         let panic = catch_unwind(|| wake_all(wakers)).unwrap_err();
         assert!(panic_text(&*panic).unwrap().contains("on purpose"));
-        // Ordering: Relaxed: one thread.
+        // Ordering: Relaxed: a single thread.
         assert_eq!(counts.0.load(Ordering::Relaxed), 4);
     }
 

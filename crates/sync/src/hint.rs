@@ -28,8 +28,8 @@ pub fn prefetch<T>(address: *const T) {
 #[inline(always)]
 pub fn prefetch_for_write<T>(address: *const T) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
-    // SAFETY: x86-64 processors without this instruction execute it as a no-op. It accesses no
-    // memory.
+    // SAFETY: x86-64 processors without this instruction execute it as a no-op. The instruction
+    // accesses no memory.
     unsafe {
         std::arch::asm!(
             "prefetchw [{}]",

@@ -1,4 +1,4 @@
-//! The parker of a thread, lent to one wait.
+//! The parker of a thread, lent to a wait.
 //!
 //! **Problem.** A thread that waits for a future needs a waker, which is an allocation. A nested
 //! wait, inside of a poll, must not take the token of the outer wait.
@@ -17,8 +17,8 @@ thread_local! {
     static OWN: Cell<Option<Arc<Parker>>> = const { Cell::new(None) };
 }
 
-/// The parker of this thread, for one wait. A token left over from an earlier wait may end a sleep
-/// early: the wait checks its condition after each sleep.
+/// The parker of this thread, for a single wait. A token left over from an earlier wait may end a
+/// sleep early: the wait checks its condition after each sleep.
 ///
 /// ```
 /// use ganger_sync::LentParker;

@@ -1,4 +1,4 @@
-//! One test body for two ways to run it: every interleaving under loom, a stress loop under `std`.
+//! A test body for two ways to run: every interleaving under loom, a stress loop under `std`.
 //!
 //! `RUSTFLAGS="--cfg ganger_loom" cargo test --release` runs it under loom. Each model states its
 //! preemption bound. `LOOM_MAX_PREEMPTIONS` overrides it for deeper runs. Each prints how many runs

@@ -22,9 +22,9 @@
 //! and its wait. A token set before `PARKED` ends the sleeper's step 1 or 2.
 //!
 //! **Elsewhere.** The owner may wait in another call that a thread can interrupt
-//! ([`wait_elsewhere`]). It announces this with the state `ELSEWHERE`, and a waker that swaps it
-//! out interrupts the call ([`unpark_or`]). An interrupt may come after the wait: it must then end
-//! the next wait.
+//! ([`wait_elsewhere`]). The owner announces this with the state `ELSEWHERE`, and a waker that
+//! swaps this state out interrupts the call ([`unpark_or`]). An interrupt may come after the wait:
+//! it must then end the next wait.
 //!
 //! [`park`]: Parker::park
 //! [`unpark`]: Parker::unpark
@@ -46,9 +46,11 @@ const NOTIFIED: u32 = 2;
 /// The owner waits elsewhere, or is about to.
 const ELSEWHERE: u32 = 3;
 
-/// A place where one thread sleeps and any thread wakes it. It remembers at most one wake-up.
+/// A place where a thread sleeps and any thread wakes the sleeper. The place remembers at most one
+/// wake-up.
 ///
-/// One thread at a time may call [`park`](Self::park) or [`park_timeout`](Self::park_timeout).
+/// Only a single thread at a time may call [`park`](Self::park) or
+/// [`park_timeout`](Self::park_timeout).
 ///
 /// ```
 /// let parker = ganger_sync::Parker::new();
@@ -150,8 +152,8 @@ impl Parker {
     /// elsewhere.
     pub fn unpark_or(&self, interrupt: impl FnOnce()) {
         // Ordering: Release pairs with the Acquire of `take_token`, `announce`, `park_timeout` and
-        // `wait_elsewhere`. It is a RMW even if a token is set already, so the owner sees
-        // everything that happened before this call.
+        // `wait_elsewhere`. A RMW even if a token is set already, so the owner sees everything
+        // before this call.
         match self.state.swap(NOTIFIED, Ordering::AcqRel) {
             PARKED => {
                 drop(lock(&self.lock));

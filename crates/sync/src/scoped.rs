@@ -1,10 +1,10 @@
 //! A thread-local value that holds for a scope.
 //!
-//! **Problem.** A thread marks what it is in the middle of, and calls foreign code. The mark ends
-//! with the call, also by a panic, and an inner scope of the same mark ends first.
+//! **Problem.** A thread marks its present act, and calls foreign code. The mark ends with the
+//! call, also by a panic, and an inner scope of the same mark ends first.
 //!
 //! **Protocol.** [`Scoped::set`] replaces the value of a thread-local cell, and the drop of the
-//! guard puts the previous value back. Guards of one cell are dropped in the reverse order of their
+//! guard puts the previous value back. Guards of a cell are dropped in the reverse order of their
 //! making. The value is `Copy`, so the thread-local has no destructor, and guards work in the
 //! destructors of other thread-locals.
 

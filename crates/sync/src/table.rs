@@ -24,8 +24,8 @@ const NONE: u32 = u32::MAX;
 /// A table of at most this length never shrinks.
 const KEPT: usize = 64;
 
-/// Entries with numbers. A number belongs to one entry at a time, and is reused. The memory of a
-/// burst is given back automatically.
+/// Entries with numbers. A number belongs to a single entry at a time, and is reused. The memory of
+/// a burst is given back automatically.
 ///
 /// ```
 /// let mut table = ganger_sync::Table::new();
@@ -153,7 +153,7 @@ impl<E> Table<E> {
     }
 
     /// Drops the entry with a number in its place, which is faster than to take it out. Returns
-    /// `false` if there is none. O(1), amortised.
+    /// `false` without such an entry. O(1), amortised.
     #[inline]
     pub fn discard(&mut self, number: u32) -> bool {
         match self.places.get_mut(number as usize) {
@@ -164,7 +164,7 @@ impl<E> Table<E> {
         true
     }
 
-    /// Called when an entry has left its place.
+    /// Makes the place vacant that an entry has left.
     #[inline]
     fn has_left(&mut self, number: u32) {
         self.len -= 1;

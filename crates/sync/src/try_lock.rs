@@ -1,14 +1,14 @@
-//! A lock without waiting: a thread that finds it taken does something else.
+//! A lock without waiting: a thread that finds the lock taken does other work.
 //!
-//! **Problem.** A few threads share a value that each of them can do without. Its use should cost
-//! one read-modify-write, and a thread that is suspended with the lock should stop no other.
+//! **Problem.** A few threads share a value, which none of them needs. Its use should cost a single
+//! read-modify-write, and a thread suspended with the lock should stop no other thread.
 //!
 //! **Rejected.** `Mutex::try_lock` of the standard library: its unlock takes a read-modify-write as
 //! well, for threads that might wait.
 //!
-//! **Why it is exclusive.** Of the threads that exchange `false` for `true` only one succeeds,
-//! until it stores `false` again. This store is a release, and the exchange that reads it an
-//! acquire.
+//! **Why it is exclusive.** Of the threads that exchange `false` for `true` a single thread
+//! succeeds, until it stores `false` again. This store is a release, and the exchange that reads it
+//! an acquire.
 
 use crate::atomic::{AtomicBool, Ordering};
 use crate::cell::UnsafeCell;

@@ -1,4 +1,4 @@
-//! The table of the waiters of one channel, lock or room, and the lists through it.
+//! The table of the waiters of a channel, lock or room, and the lists through it.
 //!
 //! **Problem.** A waiter leaves from the middle of a list by its number, without a search. A wait
 //! should allocate nothing, and a burst of waiters should leave no memory behind.
@@ -7,16 +7,16 @@
 //! - *A list through the waiters*: a waiter in several lists needs as many links, and unsafe code.
 //! - *A `VecDeque`*: leaving from the middle is O(n).
 //!
-//! **Protocol.** The owner guards the table and its lists by one lock. An entry is in one list or
-//! in none, and its number stays the same: a server takes an entry out of its list, and leaves the
-//! outcome in the entry until the waiter removes it.
+//! **Protocol.** The owner guards the table and its lists by a single lock. An entry is in a list
+//! or in none, and its number stays the same: a server takes an entry out of its list, and leaves
+//! the outcome in the entry until the waiter removes it.
 
 use crate::table::Table;
 
 /// No entry.
 const NONE: u32 = u32::MAX;
 
-/// Entries of waiters, by numbers. Each entry is in one [`WaitList`] of this table, or in none.
+/// Entries of waiters, by numbers. Each entry is in a [`WaitList`] of this table, or in none.
 ///
 /// ```
 /// use ganger_sync::{WaitList, WaitTable};
@@ -137,7 +137,7 @@ impl<E> WaitTable<E> {
         Some(&self.entries.get(number)?.entry)
     }
 
-    /// As [`get`](Self::get), to change the entry.
+    /// Returns the entry as [`get`](Self::get) does, to change the entry.
     #[inline]
     #[must_use]
     pub fn get_mut(&mut self, number: u32) -> Option<&mut E> {
@@ -193,15 +193,15 @@ impl<E> WaitTable<E> {
         true
     }
 
-    /// Takes an entry out of its list, if it is in one, and out of the table. O(1), amortised.
+    /// Takes an entry out of its list, if any, and out of the table. O(1), amortised.
     #[inline]
     pub fn remove(&mut self, list: &mut WaitList, number: u32) -> Option<E> {
         self.unlink(list, number);
         Some(self.entries.remove(number)?.entry)
     }
 
-    /// As [`remove`](Self::remove), but drops the entry in its place, which is faster. Returns
-    /// `false` if there is none.
+    /// Removes as [`remove`](Self::remove) does, but drops the entry in its place, which is faster.
+    /// Returns `false` without such an entry.
     #[inline]
     pub fn discard(&mut self, list: &mut WaitList, number: u32) -> bool {
         self.unlink(list, number);

@@ -1,33 +1,32 @@
 //! Loom's atomics, without the gaps in loom's exploration.
 //!
-//! **Problem.** Loom tries the orders of two accesses only if they conflict, and finds the
-//! conflict when the later one comes: it compares a store with the *last* access of the atomic
-//! (loom 0.7.2, `rt/atomic.rs`, `last_dependent_access`). Loads do not conflict with each other, so
-//! the last access is not all that counts: thread A loads, thread B loads, and B stores. Loom
-//! compares B's store with B's own load, and never tries it before A's load. Each protocol that
-//! loads before it stores is hit: sequence locks, indices of a single writer, compare-and-swap
-//! loops. See <https://github.com/tokio-rs/loom/issues/392> and
-//! <https://github.com/tokio-rs/loom/issues/166>.
+//! **Problem.** Loom tries the orders of two accesses only if they conflict, and finds the conflict
+//! when the later one comes: it compares a store with the *last* access of the atomic (loom 0.7.2,
+//! `rt/atomic.rs`, `last_dependent_access`). Loads do not conflict with each other, so the last
+//! access is not all that counts: thread A loads, thread B loads, and B stores. Loom compares B's
+//! store with B's own load, and never tries it before A's load. Each protocol with a load before a
+//! store is hit: sequence locks, indices of a single writer, compare-and-swap loops. See
+//! <https://github.com/tokio-rs/loom/issues/392> and <https://github.com/tokio-rs/loom/issues/166>.
 //!
 //! **Rejected.** A patched copy of loom in the workspace: a foreign crate to maintain. A second
-//! atomic that each access changes first: all loads conflict then, and loom tries their orders in
+//! atomic, changed first by each access: all loads conflict then, and loom tries their orders in
 //! vain. A second atomic for each thread that loads: loom takes a thread's first load, which makes
 //! it, for a data race with the other threads' stores.
 //!
-//! **Protocol.** Each thread that loads an atomic has a [`Mark`] on it, and touches of a mark
-//! always conflict.
+//! **Protocol.** Each loading thread has a [`Mark`] on the atomic, and touches of a mark always
+//! conflict.
 //! 1. A load touches the mark of its thread after it has loaded.
-//! 2. A store, or a read-modify-write, touches all marks that were touched since the last one
-//!    after it has stored: these are the loads that it conflicts with, besides the last access.
+//! 2. A store, or a read-modify-write, touches, after it has stored, all marks touched since the
+//!    last store: these are the loads in conflict with it, besides the last access.
 //!
 //! Loom may switch threads before the access, and never between it and the touches. When a touch
-//! conflicts with a touch by another thread, loom goes back to the nearest place before that touch
-//! where it may switch: that is the access. So each touch stands for its access.
+//! conflicts with a touch by another thread, loom goes back to the nearest place before this touch
+//! where it may switch: the access. So each touch stands for its access.
 //!
 //! **Why it is enough.** A store conflicts with earlier stores and loads. Any two stores conflict,
-//! so the last store is enough, and loom has it. The loads before the last store conflict with that
-//! store. A thread's last load since then has the mark, and its earlier loads are found when loom
-//! tries the store before the last one.
+//! so the last store is enough, and loom has it. The loads before the last store conflict with the
+//! last store. A thread's last load since then has the mark, and its earlier loads are found when
+//! loom tries the store before the last one.
 //!
 //! **Why it adds no order.** A mark is a condition variable without waiters, whose notification
 //! synchronises nothing in loom.
@@ -38,7 +37,7 @@ use loom::thread::{self, ThreadId};
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
 
-/// An object of loom whose touches conflict with those by other threads, and do nothing else.
+/// An object of loom: its touches conflict with touches by other threads, and have no other effect.
 struct Mark(Condvar);
 
 impl Mark {
@@ -69,10 +68,10 @@ struct OfThread {
 }
 
 impl Marks {
-    /// This thread has loaded.
+    /// Notes that this thread has loaded.
     fn load(&self) {
         let this = thread::current().id();
-        // The model's threads are on one of the system's, which does not switch in a touch.
+        // The model's threads share a thread of the system, which does not switch in a touch.
         let mut marks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let known = marks.iter().position(|it| it.thread == this);
         let index = known.unwrap_or_else(|| {
@@ -88,7 +87,7 @@ impl Marks {
         marks[index].mark.touch();
     }
 
-    /// This thread has stored, or has had a read-modify-write.
+    /// Notes that this thread has stored, or has had a read-modify-write.
     fn store(&self) {
         let this = thread::current().id();
         let mut marks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -100,7 +99,7 @@ impl Marks {
     }
 }
 
-/// The type of an atomic around loom's, with the methods that all atomics have.
+/// The type of an atomic around loom's, with the methods of all atomics.
 macro_rules! atomic {
     ($name:ident $(<$param:ident>)?, $value:ty) => {
         #[doc = concat!("Loom's `", stringify!($name), "`, with marks of the loads.")]
@@ -138,7 +137,7 @@ macro_rules! atomic {
                 unsafe { self.atomic.unsync_load() }
             }
 
-            /// As `std`'s `load`.
+            /// Loads as `std`'s `load` does.
             #[track_caller]
             pub fn load(&self, order: Ordering) -> $value {
                 let value = self.atomic.load(order);
@@ -146,14 +145,14 @@ macro_rules! atomic {
                 value
             }
 
-            /// As `std`'s `store`.
+            /// Stores as `std`'s `store` does.
             #[track_caller]
             pub fn store(&self, value: $value, order: Ordering) {
                 self.atomic.store(value, order);
                 self.marks.store();
             }
 
-            /// As `std`'s `compare_exchange`.
+            /// Exchanges as `std`'s `compare_exchange` does.
             ///
             /// # Errors
             /// Returns the value if it is not `current`.
@@ -170,7 +169,7 @@ macro_rules! atomic {
                 result
             }
 
-            /// As `std`'s `compare_exchange_weak`, but never fails for nothing.
+            /// Exchanges as `std`'s `compare_exchange_weak` does, but never fails spuriously.
             ///
             /// # Errors
             /// Returns the value if it is not `current`.
@@ -185,10 +184,10 @@ macro_rules! atomic {
                 self.compare_exchange(current, new, success, failure)
             }
 
-            /// As `std`'s `fetch_update`.
+            /// Updates as `std`'s `fetch_update` does.
             ///
             /// # Errors
-            /// Returns the value of which `update` makes no new one.
+            /// Returns the value for which `update` gives `None`.
             #[track_caller]
             pub fn fetch_update(
                 &self,

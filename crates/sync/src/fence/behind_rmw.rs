@@ -1,14 +1,15 @@
 //! A full fence behind a read-modify-write.
 //!
 //! **Problem.** In the language, no read-modify-write keeps a later load of another location behind
-//! it, not even a `SeqCst` one. This takes a full fence. On x86 a full fence waits a second time
-//! for all stores to leave the processor: the read-modify-write has just waited for them.
+//! it, not even with `SeqCst`. This takes a full fence. On x86 a full fence waits a second time for
+//! all stores to leave the processor: the read-modify-write has just waited for them.
 //!
-//! **Why x86 needs no fence instruction.** Every read-modify-write is a locked instruction. It
-//! waits until all earlier stores have left the store buffer, and no later load overtakes it. So
-//! only the compiler must be kept from moving the accesses. Sources: Intel, *Software Developer's
-//! Manual*, volume 3A, "Loads and Stores Are Not Reordered with Locked Instructions"; P. Sewell et
-//! al., "x86-TSO", *Communications of the ACM* 53(7), 2010, pages 89 to 97.
+//! **Why x86 needs no fence instruction.** Every read-modify-write is a locked instruction. The
+//! instruction waits until all earlier stores have left the store buffer, and no later load
+//! overtakes it. So only the compiler must be kept from moving the accesses. Sources: Intel,
+//! *Software Developer's Manual*, volume 3A, "Loads and Stores Are Not Reordered with Locked
+//! Instructions"; P. Sewell et al., "x86-TSO", *Communications of the ACM* 53(7), 2010, pages 89 to
+//! 97.
 
 #[cfg(not(ganger_loom))]
 use std::sync::atomic;
@@ -16,7 +17,8 @@ use std::sync::atomic;
 #[cfg(ganger_loom)]
 use crate::atomic;
 
-/// A full fence, as `fence(SeqCst)`, for a thread that has just made a read-modify-write.
+/// Executes a full fence, as `fence(SeqCst)` does, for a thread that has just made a
+/// read-modify-write.
 ///
 /// The read-modify-write is the store to be ordered, or comes after this store. Other threads can
 /// access its memory. On x86 the fence is a compiler fence. Does not block.

@@ -1,18 +1,17 @@
-//! The parker's protocol: a wake-up that races with a thread about to sleep is not lost.
+//! The parker's protocol: no wake-up is lost in a race with a thread about to sleep.
 
 use ganger_sync::cell::UnsafeCell;
 use ganger_sync::sync::Arc;
 use ganger_sync::{Parker, model, thread};
 use std::time::Duration;
 
-/// A parker that guards a value: the woken thread may read the waker's writes.
+/// A parker guards a value: the woken thread may read the waker's writes.
 struct Handover {
     parker: Parker,
     value: UnsafeCell<u32>,
 }
 
-// SAFETY: the value is written before `unpark` and read after `park`. The model checks that these
-// are ordered.
+// SAFETY: the value is written before `unpark` and read after `park`. The model checks this order.
 unsafe impl Sync for Handover {}
 
 #[test]

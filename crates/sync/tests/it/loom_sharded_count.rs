@@ -1,5 +1,5 @@
 //! Counts against threads that enter and leave: no thread waits in vain, no member is missed, and a
-//! thread that sees a member leave sees its earlier actions.
+//! member's leave makes its earlier actions visible.
 
 use ganger_sync::atomic::{AtomicBool, Ordering};
 use ganger_sync::cell::UnsafeCell;
@@ -18,7 +18,7 @@ fn a_thread_that_waits_for_the_last_end_is_told() {
             let count = Arc::clone(&count);
             thread::spawn(move || count.leave(owner))
         });
-        // Without a signal it would wait for ever, which loom reports.
+        // Without a signal, the thread would wait for ever: loom reports this.
         assert!(count.wait(|| 0, || Duration::MAX));
         for leaver in leavers {
             leaver.join().unwrap();
@@ -67,7 +67,7 @@ fn a_thread_that_enters_sees_the_stop_or_is_counted() {
     });
 }
 
-/// A parent lets a child in on another thread, then closes and leaves.
+/// Lets a child in by its parent, on another thread; then the parent closes and leaves.
 // pins: D2
 #[test]
 fn a_child_that_finds_its_parent_open_is_waited_for() {
@@ -98,7 +98,7 @@ fn a_child_that_finds_its_parent_open_is_waited_for() {
     });
 }
 
-/// A member enters at one shard and leaves at another, while a third thread counts.
+/// Enters at one shard and leaves at another, while a third thread counts.
 #[test]
 fn what_has_left_has_entered() {
     model::check(5, || {
@@ -107,7 +107,7 @@ fn what_has_left_has_entered() {
         let counter = {
             let count = Arc::clone(&count);
             // The count runs on a thread of its own. Here its loads would come first: loom does not
-            // find that the stores in `enter` and `leave` depend on them, because loads of the same
+            // find their dependence on the stores in `enter` and `leave`, because loads of the same
             // thread are in between.
             thread::spawn(move || assert!((1..=2).contains(&count.get())))
         };
@@ -119,15 +119,15 @@ fn what_has_left_has_entered() {
     });
 }
 
-/// A count, and cells that the members write before they leave, each its own.
+/// A count, and a cell for each member, written before the member leaves.
 struct Written<C> {
     count: C,
     cells: [UnsafeCell<u32>; 2],
 }
 
-// SAFETY: a thread reads a cell after it has seen its writer leave, which the models check.
+// SAFETY: a thread reads a cell after it has seen its writer leave: the models check this.
 unsafe impl<C: Sync> Sync for Written<C> {}
-// SAFETY: as for `Sync`: the models check that a cell is read after its writer has left.
+// SAFETY: a thread reads a cell after its writer has left: the models check this.
 unsafe impl<C: Send> Send for Written<C> {}
 
 impl<C> Written<C> {
@@ -147,7 +147,8 @@ impl<C> Written<C> {
     }
 }
 
-/// Two threads write and leave by `leave`. If `get` returns 0, the writes of both are visible.
+/// Writes by two threads, which then leave by `leave`. If `get` returns 0, the writes of both are
+/// visible.
 fn check_that_both_are_seen<C: Send + Sync + 'static>(
     new: fn() -> C,
     leave: fn(&C),
@@ -193,9 +194,8 @@ fn what_is_counted_out_in_shards_is_seen() {
     check_that_both_are_seen(two, |count| count.leave(None), ShardedCount::get);
 }
 
-/// The leaving thread runs first. Loom keeps only the last load of each object, and an owner loads
-/// its counter before it stores. So loom would not try a store before a load by a thread that has
-/// run first.
+/// Runs the leaving thread first. Loom keeps only the last load of each object, and an owner loads
+/// its counter before it stores. So loom would not try a store before an earlier thread's load.
 // pins: D2
 #[test]
 fn what_an_owner_counts_out_is_seen() {

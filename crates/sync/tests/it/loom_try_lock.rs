@@ -1,5 +1,5 @@
-//! Models of a lock without waiting: one thread at a time has it, and sees the changes of earlier
-//! holders.
+//! Models of a lock without waiting: a single thread has the lock at a time, and sees the changes
+//! of earlier holders.
 
 use ganger_sync::sync::Arc;
 use ganger_sync::{TryLock, model, thread};

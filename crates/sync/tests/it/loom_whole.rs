@@ -1,5 +1,5 @@
 //! Loom tries all orders of accesses to the atomics of `ganger_sync`: the sets of outcomes are
-//! whole, and have nothing that the orderings forbid.
+//! whole, and have no outcome against the orderings.
 
 use Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
 use ganger_sync::atomic::{AtomicU64, Ordering, fence};
@@ -9,7 +9,7 @@ use loom::thread;
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
-/// Returns the results of a program under all interleavings, whatever the environment bounds.
+/// Returns the results of a program under all interleavings, without the environment's bounds.
 fn outcomes<T, F>(program: F) -> BTreeSet<T>
 where
     T: Ord + Clone + Send + 'static,
@@ -32,7 +32,7 @@ fn zeros<const N: usize>() -> Arc<[AtomicU64; N]> {
     Arc::new(std::array::from_fn(|_| AtomicU64::new(0)))
 }
 
-/// Returns what a thread returns beside another one.
+/// Runs `this` while another thread runs `other`, and returns the result of `this`.
 fn beside<T: 'static>(other: impl FnOnce() + 'static, this: impl FnOnce() -> T) -> T {
     let other = thread::spawn(other);
     let result = this();
@@ -40,7 +40,7 @@ fn beside<T: 'static>(other: impl FnOnce() + 'static, this: impl FnOnce() -> T) 
     result
 }
 
-/// The program of loom's issue 392.
+/// Runs the program of loom's issue 392.
 #[test]
 fn a_store_after_a_load_comes_before_a_load_by_another_thread() {
     let seen = outcomes(|| {
@@ -56,7 +56,7 @@ fn a_store_after_a_load_comes_before_a_load_by_another_thread() {
     assert_eq!(seen, BTreeSet::from([0, 1]));
 }
 
-/// The program of loom's issue 166.
+/// Runs the program of loom's issue 166.
 #[test]
 fn a_load_more_changes_no_outcome() {
     let program = |loads: bool| {
@@ -158,7 +158,7 @@ enum Access {
     Fence(Ordering),
 }
 
-/// The accesses of two threads, drawn from a seed.
+/// Draws the accesses of two threads from a seed.
 fn program(seed: u32) -> [Vec<Access>; 2] {
     let mut state = seed.wrapping_mul(0x9e37_79b9) | 1;
     let mut below = |limit: u32| {
@@ -188,8 +188,8 @@ fn program(seed: u32) -> [Vec<Access>; 2] {
     })
 }
 
-/// Runs a random program with an atomic type, and returns what its threads read. With a `before`,
-/// each access is preceded by a touch of it, so that any two accesses conflict.
+/// Runs a random program with an atomic type, and returns the values read by its threads. With a
+/// `before`, a touch of it precedes each access: then any two accesses conflict.
 macro_rules! run {
     ($atomic:ty, $program:expr, $before:expr) => {{
         let program = Arc::new($program);
