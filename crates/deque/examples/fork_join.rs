@@ -23,7 +23,7 @@ const MOST: usize = 32;
 struct Shared<T> {
     stealers: Vec<Stealer<T>>,
     /// How many forked tasks have not ended. A task counts before any thread can take it, and until
-    /// all its forked tasks count. 0 therefore means that no task is left and none will come.
+    /// all its forked tasks count. So at 0 no task is left, and no further task will come.
     unfinished: AtomicUsize,
     /// No task is left, or a task has panicked.
     is_over: AtomicBool,
@@ -39,8 +39,8 @@ pub(crate) struct Forker<'a, T> {
     shared: &'a Shared<T>,
 }
 
-/// Runs `first`, and all tasks forked from it, on `threads` threads. Returns what each thread has
-/// gathered.
+/// Runs `first`, and all tasks forked from it, on `threads` threads. Returns the results of each
+/// thread.
 ///
 /// # Panics
 /// If a task panics. The other threads then end after their current tasks.
@@ -98,8 +98,8 @@ impl<T> Forker<'_, T> {
 
     /// Wakes a sleeping thread, if any. The own deque has a task, which the woken thread may take.
     fn wake(&self) {
-        // Ordering: SeqCst pairs with the fence in `sleep`: this thread sees that the other is
-        // about to sleep, or the other sees the task.
+        // Ordering: SeqCst pairs with the fence in `sleep`: this thread sees the other thread about
+        // to sleep, or the other thread sees the task.
         fence(Ordering::SeqCst);
         // Ordering: Relaxed, because the fence orders it.
         if self.shared.asleep.load(Ordering::Relaxed) > 0 {
@@ -204,7 +204,7 @@ impl<T> Drop for Ends<'_, T> {
     }
 }
 
-/// Queens in the first rows of a board, as bits of the squares that they attack in the next row.
+/// Queens in the first rows of a board, as bits of the attacked squares in the next row.
 #[derive(Clone, Copy)]
 struct Board {
     left: u8,

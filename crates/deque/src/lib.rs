@@ -52,14 +52,14 @@
 //! was changed back from an unchanged word.
 //!
 //! *Free pops*: the owner stores `bottom = b`, fences and reads the word. A thief announces an
-//! exposure of `b`, fences and reads `bottom`. At least one of the two sees the other's store. If
-//! the owner does, it takes the item back by a CAS. If the thief does, it leaves `b` alone, or
-//! finds a later item there.
+//! exposure of `b`, fences and reads `bottom`. Either thread sees the other's store. If the owner
+//! does, it takes the item back by a CAS. If the thief does, it leaves `b` alone, or finds a later
+//! item there.
 //!
 //! *Slots*: a thief loads the ring after the bounds of the claim, so the ring is new enough to hold
-//! the items. It loads the ring before the claim, so the owner has not left the items behind in a
-//! move. Slots are read after the claim, and written again only after the release: no torn reads,
-//! any `T`.
+//! the items. The thief loads the ring before the claim, so the owner has not left the items behind
+//! in a move. Slots are read after the claim, and written again only after the release: no torn
+//! reads, any `T`.
 //!
 //! **Linearization points.**
 //!

@@ -53,8 +53,8 @@ impl Turn {
     }
 }
 
-/// A thief looks. The owner replaces the items. The thief announces, and pauses. The owner takes
-/// back, and leaves one of the new items exposed.
+/// Lets a thief look, and then the owner replace the items. The thief announces, and pauses. The
+/// owner takes back, and leaves one of the new items exposed.
 #[test]
 fn what_the_owner_leaves_exposed_is_there() {
     without_light_fences(3, || {
@@ -89,7 +89,7 @@ fn what_the_owner_leaves_exposed_is_there() {
     });
 }
 
-/// The owner exposes an item at an index of an earlier item.
+/// Exposes an item at an index of an earlier item.
 #[test]
 fn what_the_owner_exposes_is_there() {
     without_light_fences(4, || {

@@ -78,7 +78,7 @@ impl<R> Buffer<R> {
 
 impl<R> Drop for Buffer<R> {
     fn drop(&mut self) {
-        // SAFETY: `&mut self`: no other thread follows the pointer. It comes from a box.
+        // SAFETY: `&mut self`: no other thread follows the pointer. The pointer comes from a box.
         drop(unsafe { Box::from_raw(self.owned().as_ptr()) });
     }
 }
@@ -124,6 +124,8 @@ mod backend {
             }
         }
 
+        /// Retires a value.
+        ///
         /// # Safety
         /// `old` comes from a box, new guards cannot reach it, and it is added once.
         pub(crate) unsafe fn add(&self, guard: &Guard, old: NonNull<R>) {
@@ -181,6 +183,8 @@ mod backend {
             Self(Mutex::new(Vec::new()))
         }
 
+        /// Retires a value.
+        ///
         /// # Safety
         /// `old` comes from a box and is added once.
         pub(crate) unsafe fn add(&self, _guard: &Guard, old: NonNull<R>) {
@@ -244,7 +248,7 @@ mod tests {
         assert!(freed);
     }
 
-    /// No thread steals or replaces a value afterwards.
+    /// Checks that the value is freed although no thread steals or replaces a value afterwards.
     #[test]
     fn what_was_in_use_when_it_was_replaced_goes_with_the_buffer() {
         let is_freed = || {

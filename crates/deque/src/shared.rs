@@ -56,7 +56,7 @@ impl<T> Shared<T> {
         self.owner.bottom.load(Ordering::Acquire)
     }
 
-    /// Owner: moves `bottom`, up or down.
+    /// Moves `bottom`, up or down. For the owner.
     #[inline]
     pub(crate) fn set_bottom(&self, bottom: u32) {
         // Ordering: Release pairs with the Acquire load in `bottom`. A store of a pop needs it,
@@ -65,7 +65,8 @@ impl<T> Shared<T> {
         self.owner.bottom.store(bottom, Ordering::Release);
     }
 
-    /// Thief: tells the owner that it has copied `items` items out of its claimed slots.
+    /// Tells the owner that the thief has copied `items` items out of its claimed slots. For
+    /// thieves.
     pub(crate) fn release(&self, items: u32) {
         // Ordering: Release pairs with the Acquire in `free_below`: the owner overwrites the slots
         // after the thief has read them.
@@ -73,8 +74,8 @@ impl<T> Shared<T> {
         count(Event::Released);
     }
 
-    /// Owner: returns the index below which every slot has been copied out, and `head`. The index
-    /// is known only while no thief copies.
+    /// Returns the index below which every slot has been copied out, and `head`. For the owner. The
+    /// index is known only while no thief copies.
     ///
     /// `released` is a sum, and thieves release in any order: it must be read *before* `head`. In
     /// the other order, a later claim with a release could stand in for an earlier claim without
@@ -82,7 +83,7 @@ impl<T> Shared<T> {
     /// the sum counts every item below `head`.
     pub(crate) fn free_below(&self) -> (Option<u32>, u32) {
         // Ordering: Acquire pairs with the Release in `release` of every counted thief: the
-        // additions are a chain of RMWs. It also keeps the load of the word behind it.
+        // additions are a chain of RMWs. The load also keeps the load of the word behind it.
         let released = self.released.load(Ordering::Acquire);
         let head = self.word.load().head();
         ((released == head).then_some(head), head)

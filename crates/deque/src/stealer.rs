@@ -76,7 +76,8 @@ impl<T> Stealer<T> {
         self.steal_seen(seen, bottom)
     }
 
-    /// The rest of [`steal`](Self::steal), in its own function so that a look in vain stays small.
+    /// Steals after the look of [`steal`](Self::steal), in its own function so that a look in vain
+    /// stays small.
     #[inline(never)]
     fn steal_seen(&self, seen: Snapshot, bottom: u32) -> Steal<T> {
         let Some((seen, bottom)) = self.look_closer(seen, bottom) else {
@@ -161,8 +162,10 @@ impl<T> Stealer<T> {
         stolen.map(|oldest| unsafe { oldest.assume_init() })
     }
 
-    /// The rest of the two functions above, in its own function so that a look in vain stays small.
-    /// The `kept` oldest items, at most one, do not go to `dest`: `result` copies them.
+    /// Steals after the look of [`steal_half_into`](Self::steal_half_into) or
+    /// [`steal_half_and_pop`](Self::steal_half_and_pop), in its own function so that a look in vain
+    /// stays small. The `kept` oldest items, at most one, do not go to `dest`: `result` copies
+    /// them.
     #[inline(never)]
     fn steal_half_seen<R>(
         &self,

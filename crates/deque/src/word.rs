@@ -104,8 +104,8 @@ impl Word {
         Snapshot(self.0.load(Ordering::Acquire))
     }
 
-    /// Thief: announces a claim while no item is exposed. An owner that sees the announcement takes
-    /// back before it pops any item below `bottom`.
+    /// Announces a claim while no item is exposed. For thieves. An owner that sees the announcement
+    /// takes back before it pops any item below `bottom`.
     pub(crate) fn announce(&self, seen: Snapshot, bottom: u32) -> Announcement {
         debug_assert!(seen.exposed() == 0 && !seen.tentative());
         let exposed = seen.len(bottom).min(MAX_EXPOSED);
@@ -117,8 +117,8 @@ impl Word {
         }
     }
 
-    /// Thief: claims half of the items below `bottom`, rounded up, but no more than are exposed,
-    /// and no more than `at_most`. Leaves the other exposed items to other thieves, settled.
+    /// Claims half of the items below `bottom`, rounded up, but no more than are exposed, and no
+    /// more than `at_most`. For thieves. Leaves the other exposed items to other thieves, settled.
     ///
     /// If `seen` is tentative, the caller must have read `bottom` after a heavy fence after `seen`.
     pub(crate) fn claim(&self, seen: Snapshot, bottom: u32, at_most: u32) -> Claim {
@@ -140,9 +140,9 @@ impl Word {
         }
     }
 
-    /// Owner, with `bottom` already at `index`: takes the item there, the newest, out of the reach
-    /// of thieves. Leaves them half of the older items, so that emptying a deque of n exposed items
-    /// takes O(log n) CASes.
+    /// Takes the item at `index`, the newest, out of the reach of thieves. Leaves thieves half of
+    /// the older items, so that emptying a deque of n exposed items takes O(log n) CASes. For the
+    /// owner, with `bottom` already at `index`.
     pub(crate) fn take_back(&self, mut seen: Snapshot, index: u32) -> TakeBack {
         loop {
             if seen.is_private(index) {
@@ -160,7 +160,7 @@ impl Word {
         }
     }
 
-    /// Owner: lets thieves claim everything below `bottom`, up to [`MAX_EXPOSED`].
+    /// Lets thieves claim everything below `bottom`, up to [`MAX_EXPOSED`]. For the owner.
     pub(crate) fn expose(&self, bottom: u32) {
         let mut seen = self.load();
         loop {
@@ -392,7 +392,7 @@ mod tests {
         assert_eq!(word.claim(seen, at(4), 9), Claim::Lost);
     }
 
-    /// The owner pops an item before it sees its announcement, and then exposes nothing, because
+    /// Pops an item before the owner sees its announcement; the owner then exposes no item, because
     /// the deque is empty. The next announcement of one item differs from the first.
     #[test]
     fn a_word_that_was_announced_and_exposed_empty_differs() {

@@ -16,7 +16,8 @@ const FIRST_CAPACITY: u32 = sized(16, 4) as u32;
 
 /// The owner's handle of a deque: pushes and pops at one end, last in, first out.
 ///
-/// A deque has one `Worker`. It can be sent to another thread, and one thread at a time uses it.
+/// A deque has a single `Worker`, which can be sent to another thread: one thread at a time uses
+/// the `Worker`.
 ///
 /// ```
 /// use ganger_deque::Worker;

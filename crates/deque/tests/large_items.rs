@@ -35,7 +35,8 @@ fn resident_pages() -> usize {
     statm.split(' ').nth(1).unwrap().parse().unwrap()
 }
 
-/// The 65,536 slots have 65,536 pages or more; the other test of this file has at most 400.
+/// Counts the pages: the 65,536 slots have 65,536 pages or more; the other test of this file has at
+/// most 400.
 #[cfg(target_os = "linux")]
 #[test]
 fn slots_without_an_item_touch_no_pages() {

@@ -57,7 +57,7 @@ fn an_empty_deque_takes_less_than_a_kibibyte() {
     drop(deques);
 }
 
-/// No thief exists, and none is needed.
+/// Runs without a thief: none is needed.
 #[test]
 fn shrinking_and_dropping_return_what_a_burst_has_left() {
     const ITEMS: usize = 1 << 17;
@@ -82,8 +82,8 @@ fn shrinking_and_dropping_return_what_a_burst_has_left() {
     assert!(left < 64 * 1_024, "{left} bytes after dropping");
 }
 
-/// At any moment thieves are in the middle of a steal, and the owner grows and shrinks again and
-/// again. Its old rings are freed while the thieves go on. A thief suspended by the system in a
+/// Keeps thieves in the middle of a steal at any moment, while the owner grows and shrinks again
+/// and again. Its old rings are freed while the thieves go on. A thief suspended by the system in a
 /// steal delays this.
 #[test]
 fn old_rings_are_freed_while_thieves_keep_stealing() {

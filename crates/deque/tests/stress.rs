@@ -122,7 +122,7 @@ fn three_thieves() {
     owner_against(3, 3_000_000 * factor());
 }
 
-/// An owner fills its deque, and then does nothing until thieves have emptied it.
+/// Fills the deque; then the owner waits until thieves have emptied it.
 #[test]
 fn an_owner_that_stands_still() {
     const ITEMS: usize = 1_000;
@@ -147,7 +147,7 @@ fn an_owner_that_stands_still() {
     }
 }
 
-/// The owner pushes and pops one item at a time, at the same index, and thieves try to steal it.
+/// Pushes and pops an item at a time, at the same index, while thieves try to steal it.
 #[test]
 fn one_item_at_a_time() {
     let items = 6_000_000 * factor();
@@ -183,7 +183,7 @@ fn one_item_at_a_time() {
     ledger.assert_settled(seed);
 }
 
-/// Workers steal from one another until all items are dropped: items move through many deques.
+/// Has workers steal from each other until all items are dropped: items move through many deques.
 #[test]
 fn workers_steal_from_each_other() {
     let items = 3_000_000 * factor();

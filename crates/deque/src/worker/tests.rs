@@ -3,8 +3,8 @@
 use super::*;
 use crate::word::{Announcement, Claim};
 
-/// A thief that is suspended while it copies keeps the slots below `head` taken. The owner moves to
-/// rings of the same size while they are large enough.
+/// Suspends a thief while it copies: the thief keeps the slots below `head` taken. The owner moves
+/// to rings of the same size while they are large enough.
 #[test]
 fn a_suspended_thief_does_not_make_the_ring_grow_without_end() {
     let worker = Worker::with_capacity(8);
@@ -48,7 +48,7 @@ fn the_largest_ring_is_replaced_by_its_like() {
     drop(guard);
 }
 
-/// A thief announces its view, which is more than the ring to which the owner has moved since. The
+/// Announces the thief's view, which is more than the ring to which the owner has moved since. The
 /// thief claims items that exist by then.
 #[test]
 fn an_announcement_larger_than_the_ring() {

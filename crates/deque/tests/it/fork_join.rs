@@ -28,7 +28,8 @@ fn all_ways_are_counted_whatever_the_number_of_threads() {
     }
 }
 
-/// The other threads sleep while the only task runs; the task checks this before it ends.
+/// Checks that the other threads sleep while the only task runs; the task checks this before it
+/// ends.
 #[test]
 fn threads_without_a_task_sleep_and_wake_for_one_and_for_the_end() {
     const THREADS: usize = 4;
@@ -55,7 +56,7 @@ fn threads_without_a_task_sleep_and_wake_for_one_and_for_the_end() {
     }
 }
 
-/// Two tasks wait for each other: the sleeping thread is woken for the second task.
+/// Lets two tasks wait for each other: the sleeping thread is woken for the second task.
 #[test]
 fn a_thread_that_sleeps_takes_what_is_forked() {
     let meeting = std::sync::Barrier::new(2);
@@ -90,7 +91,7 @@ fn a_task_that_panics_ends_all_threads() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// A task is an index into a list of numbers of children: any tree.
+    /// Runs any tree: a task is an index into a list of numbers of children.
     #[test]
     fn each_task_of_any_tree_runs_once(
         children in prop::collection::vec(0..4_usize, 1..300),

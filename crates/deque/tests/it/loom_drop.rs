@@ -59,7 +59,7 @@ fn a_drop_against_a_claim_of_half() {
     });
 }
 
-/// The growth and the drop may both overtake the thief's copy.
+/// Lets the growth and the drop overtake the thief's copy.
 #[test]
 fn growth_and_drop_against_a_steal() {
     model::check(3, || {

@@ -43,8 +43,8 @@ fn an_index_that_is_popped_and_pushed_again() {
     });
 }
 
-/// The word publishes the exposed item, also to a thief whose `bottom` belongs to an earlier item
-/// at the same index.
+/// Checks that the word publishes the exposed item, also to a thief whose `bottom` belongs to an
+/// earlier item at the same index.
 #[test]
 fn another_item_is_exposed_at_the_same_index() {
     model::check(4, || {
@@ -81,7 +81,7 @@ fn the_owner_steals_from_itself_while_a_thief_does() {
     });
 }
 
-/// A claim that leaves the owner no item publishes the thief's earlier actions.
+/// Checks that a claim that leaves the owner no item publishes the thief's earlier actions.
 #[test]
 fn an_owner_that_finds_nothing_sees_what_the_thief_did() {
     model::check(4, || {
@@ -106,7 +106,7 @@ fn an_owner_that_finds_nothing_sees_what_the_thief_did() {
     });
 }
 
-/// A thief needs no help: alone, it gets its item at the first attempt.
+/// Checks that a thief needs no help: alone, it gets its item at the first attempt.
 #[test]
 fn an_owner_that_stands_still_is_no_obstacle() {
     model::check(3, || {

@@ -17,7 +17,7 @@ fn a_pop_against_a_thief_without_free_fences() {
     });
 }
 
-/// With free fences, the second pop would know the word from the first.
+/// Pops twice: with free fences, the second pop would know the word from the first.
 #[test]
 fn two_pops_against_a_thief_without_free_fences() {
     fence::symmetric(|| {

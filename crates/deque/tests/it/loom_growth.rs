@@ -16,8 +16,8 @@ fn growth_while_exposed_items_are_claimed() {
     });
 }
 
-/// The thief may look at the deque before the growth, and then claim an item that only the new ring
-/// holds.
+/// Lets the thief look at the deque before the growth, and then claim an item that only the new
+/// ring holds.
 #[test]
 fn growth_while_private_items_are_claimed() {
     model::check(4, || {
@@ -30,8 +30,8 @@ fn growth_while_private_items_are_claimed() {
     });
 }
 
-/// Between the thief's first look and its announcement the owner moves, pops everything without a
-/// CAS, and pushes another item at the same index. Only the new ring holds this item.
+/// Moves the owner between the thief's first look and its announcement: the owner pops everything
+/// without a CAS, and pushes another item at the same index. Only the new ring holds this item.
 #[test]
 fn growth_and_another_item_at_the_same_index() {
     model::check(4, || {
@@ -46,8 +46,8 @@ fn growth_and_another_item_at_the_same_index() {
     });
 }
 
-/// The owner does the same, and exposes the item. The word publishes the ring, also to a thief
-/// whose `bottom` and ring would otherwise belong to the first item.
+/// Moves the owner in the same way; the owner then exposes the item. The word publishes the ring,
+/// also to a thief whose `bottom` and ring would otherwise belong to the first item.
 #[test]
 fn growth_and_another_exposed_item_at_the_same_index() {
     model::check(4, || {
@@ -63,7 +63,7 @@ fn growth_and_another_exposed_item_at_the_same_index() {
     });
 }
 
-/// The owner moves twice. The second move may find the slots of the first ring copied out.
+/// Moves the owner twice. The second move may find the slots of the first ring copied out.
 #[test]
 fn repeated_growth_against_two_steals() {
     model::check(3, || {
@@ -78,7 +78,7 @@ fn repeated_growth_against_two_steals() {
     });
 }
 
-/// The growing deque is the deque into which the thief steals.
+/// Grows the deque into which the thief steals.
 #[test]
 fn a_destination_grows_while_it_is_stolen_from() {
     model::check(3, || {

@@ -20,7 +20,7 @@ fn shrinking_while_exposed_items_are_claimed() {
     });
 }
 
-/// The thief may have the old ring, without an item pushed afterwards by the owner.
+/// Lets the thief have the old ring, without an item pushed afterwards by the owner.
 #[test]
 fn shrinking_while_private_items_are_claimed() {
     model::check(4, || {
@@ -47,7 +47,8 @@ fn shrinking_and_another_item_at_the_same_index() {
     });
 }
 
-/// A smaller ring comes round to its first slot sooner, which must be free by then.
+/// Checks that a slot is free before it is used again: a smaller ring comes round to its first slot
+/// sooner.
 #[test]
 fn slots_of_a_smaller_ring_are_reused_after_their_release_only() {
     model::check(3, || {

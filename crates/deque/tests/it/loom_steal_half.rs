@@ -39,7 +39,7 @@ fn pops_against_a_claim_of_half_whose_oldest_is_run_at_once() {
     });
 }
 
-/// The owner writes the slot again once the thief has copied the item out.
+/// Writes the slot again by the owner, once the thief has copied the item out.
 #[test]
 fn pushes_into_the_slot_of_the_item_that_is_run_at_once() {
     model::check(3, || {
@@ -54,8 +54,8 @@ fn pushes_into_the_slot_of_the_item_that_is_run_at_once() {
     });
 }
 
-/// Half of all items is two, and only one of them is exposed. A larger claim would take an item
-/// that the owner pops without a CAS.
+/// Claims a single item: half of all items is two, and only one item is exposed. A larger claim
+/// would take an item that the owner pops without a CAS.
 #[test]
 fn free_pops_against_a_claim_where_less_than_half_is_exposed() {
     model::check(3, || {
@@ -73,8 +73,8 @@ fn free_pops_against_a_claim_where_less_than_half_is_exposed() {
     });
 }
 
-/// The owner writes the slots of a claim again only after they have been copied out. The ring is
-/// full, so the owner learns of the copies, or grows.
+/// Writes the slots of a claim again only after they have been copied out. The ring is full, so the
+/// owner learns of the copies, or grows.
 #[test]
 fn pushes_into_slots_that_a_thief_copies_out() {
     model::check(3, || {
@@ -89,9 +89,9 @@ fn pushes_into_slots_that_a_thief_copies_out() {
     });
 }
 
-/// The thief looks. The owner pops the item and pushes two others. The thief announces, and its
-/// second look reads the store of the owner's last pop. Only this store orders the write of the
-/// item below before the thief's read.
+/// Lets the thief look, and then the owner pop the item and push two others. The thief announces,
+/// and its second look reads the store of the owner's last pop. Only this store orders the write of
+/// the item below before the thief's read.
 #[test]
 fn a_claim_that_rests_on_the_store_of_a_pop() {
     model::check(4, || {

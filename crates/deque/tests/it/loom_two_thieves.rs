@@ -3,7 +3,7 @@
 use crate::support::{assert_exactly_once, drain, steal_half_once, steal_once, worker_with};
 use ganger_sync::{model, thread};
 
-/// Each thief may meet the other's announcement, and settle it.
+/// Lets each thief meet the other's announcement, and settle it.
 #[test]
 fn both_find_nothing_exposed() {
     model::check(3, || {
@@ -26,9 +26,8 @@ fn both_find_nothing_exposed() {
     });
 }
 
-/// A thief is suspended between its second look at `bottom` and its claim. Meanwhile the owner
-/// takes the item back, pushes and pops another, and the other thief announces. The word must
-/// differ.
+/// Suspends a thief between its second look at `bottom` and its claim. Meanwhile the owner takes
+/// the item back, pushes and pops another, and the other thief announces. The word must differ.
 #[test]
 fn a_suspended_claim_does_not_match_a_later_announcement() {
     model::check(4, || {
@@ -50,7 +49,7 @@ fn a_suspended_claim_does_not_match_a_later_announcement() {
     });
 }
 
-/// The thief with the later claim may release earlier. The owner must not take its release for the
+/// Lets the thief with the later claim release earlier. The owner must not take its release for the
 /// release of the other.
 #[test]
 fn releases_come_out_of_order() {
@@ -69,7 +68,7 @@ fn releases_come_out_of_order() {
     });
 }
 
-/// Without the owner, the second thief takes the items left exposed by the first.
+/// Steals the items left exposed by the first thief, without the owner.
 #[test]
 fn thieves_share_what_one_has_exposed() {
     model::check(3, || {
