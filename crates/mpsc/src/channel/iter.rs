@@ -53,7 +53,8 @@ impl<T> Iterator for Iter<'_, T> {
 
 impl<T> FusedIterator for Iter<'_, T> {}
 
-/// The items present in a channel: see [`Receiver::try_iter`]. It may yield again after its end.
+/// The items present in a channel: see [`Receiver::try_iter`]. The iterator may yield again after
+/// its end.
 #[derive(Debug)]
 pub struct TryIter<'a, T> {
     receiver: &'a Receiver<T>,

@@ -85,7 +85,7 @@ fn two_wait_for_a_place_each() {
     });
 }
 
-/// The receiver wakes one waiter, and the woken waiter wakes the other.
+/// Wakes a waiter by the receiver, and the other waiter by the woken waiter.
 #[test]
 fn two_wait_for_two_places_at_once() {
     model::check(3, || {
@@ -97,7 +97,7 @@ fn two_wait_for_two_places_at_once() {
     });
 }
 
-/// A lot is two places. The receiver looks for waiters after it has given a lot.
+/// Gives a lot of two places. The receiver looks for waiters after it has given a lot.
 #[test]
 fn one_waits_for_a_lot() {
     model::check(4, || {
@@ -110,7 +110,7 @@ fn one_waits_for_a_lot() {
     });
 }
 
-/// A lot is two places, but the receiver finds the queue empty after giving one. A sender then
+/// Gives one place of a lot of two, after which the receiver finds the queue empty. A sender then
 /// waits for no more than the available places.
 #[test]
 fn one_waits_for_less_than_a_lot_until_the_queue_is_empty() {
@@ -130,7 +130,7 @@ fn one_waits_for_less_than_a_lot_until_the_queue_is_empty() {
     });
 }
 
-/// A sender that does not wait may be faster: then the waiting sender gets the next place.
+/// Lets a sender that does not wait be faster: then the waiting sender gets the next place.
 #[test]
 fn a_place_is_taken_away_from_a_sender_that_waits() {
     model::check(3, || {
@@ -158,7 +158,7 @@ fn two_take_the_last_place() {
     });
 }
 
-/// A task that gives up, woken or not, leaves its wake-up to the next.
+/// Checks that a task that gives up, woken or not, leaves its wake-up to the next.
 #[test]
 fn one_gives_up_and_another_waits_on() {
     model::check(3, || {
@@ -178,8 +178,8 @@ fn one_gives_up_and_another_waits_on() {
     });
 }
 
-/// A lot is two places, and a sender that does not wait takes one. So a task that gives up may
-/// leave the next waiter without a wake-up; it then waits for the receiver.
+/// Gives a lot of two places, of which a sender that does not wait takes one. So a task that gives
+/// up may leave the next waiter without a wake-up; it then waits for the receiver.
 #[test]
 fn one_gives_up_beside_less_than_a_lot() {
     model::check(2, || {
@@ -233,8 +233,8 @@ fn two_wait_when_a_place_and_the_end_come() {
     });
 }
 
-/// The receiver's actions before it gave places happen before the senders' actions with them, also
-/// with a place whose limit another sender has read.
+/// Checks that the receiver's actions before it gave places happen before the senders' actions with
+/// them, also with a place whose limit another sender has read.
 #[test]
 fn places_are_handed_over() {
     model::check(4, || {

@@ -246,8 +246,8 @@ impl<T> Receiver<T> {
         }) || self.yields.any(YIELDS, has_changed)
     }
 
-    /// Blocks until an item or the end may have come, or until `timeout` has passed. It may return
-    /// early.
+    /// Blocks until an item or the end may have come, or until `timeout` has passed. The call may
+    /// return early.
     fn sleep(&self, timeout: Option<Duration>) {
         if self.spin() {
             return;

@@ -25,7 +25,7 @@
 //! 5. *Waiter with a place*, or one that gives up: it leaves the line. If it was woken and a lot is
 //!    free, it wakes the next. A waiter with a place sends its item first: a waker may panic.
 //!
-//! **Why no sender sleeps beside room for ever.** One of the two fences comes first. If it is the
+//! **Why no sender sleeps beside room for ever.** Either fence comes first. If it is the
 //! receiver's, the waiter sees the receiver's store. If it is the waiter's, the receiver sees the
 //! waiter. So a sleeping sender has found less than a lot, or the receiver has woken a sender
 //! before it. In both cases places are taken whose items are still to be received: the receiver

@@ -19,7 +19,7 @@ pub struct Sender<T> {
 }
 
 impl<T> Sender<T> {
-    /// `shared.senders` already counts this sender.
+    /// Creates a sender that `shared.senders` already counts.
     pub(super) fn new(shared: Arc<Shared<T>>) -> Self {
         Self { shared }
     }

@@ -14,8 +14,8 @@ use std::task::{Context, Poll};
 ///
 /// The receiver is a [`Stream`] as well, which ends when the channel is empty and no item will
 /// come. Of the items that come while the task waits, the first wakes it. A waker that panics does
-/// so in the send that wakes it, after the item is sent. It may also panic in the drop of the last
-/// sender or in a close, which aborts the program if this thread is already unwinding.
+/// so in the send that wakes it, after the item is sent. The waker may also panic in the drop of
+/// the last sender or in a close, which aborts the program if this thread is already unwinding.
 ///
 /// ```
 /// # struct Thread(std::thread::Thread);
@@ -83,7 +83,7 @@ impl<T> AsyncReceiver<T> {
                 }
                 Err(TryRecvError::Empty) => {}
             }
-            // Before the park, so that the sender that gets the token finds the waker.
+            // Before the park: the sender with the token must find the waker.
             self.receiver.shared().set_waker(context.waker());
             match self.receiver.shared().queue.park() {
                 Park::Parked => return Poll::Pending,

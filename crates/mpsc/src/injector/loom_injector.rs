@@ -76,8 +76,8 @@ fn two_poppers_against_one_pusher() {
     });
 }
 
-/// A pusher pushes, and then looks for sleepers. A sleeper announces its sleep, and then checks for
-/// an item. A third thread pops the first item, and so moves the other items to the front.
+/// Lets a pusher push, and then look for sleepers. A sleeper announces its sleep, and then checks
+/// for an item. A third thread pops the first item, and so moves the other items to the front.
 // pins: G2
 #[test]
 fn a_thread_that_falls_asleep_sees_the_item_or_is_seen() {
@@ -111,7 +111,7 @@ fn a_thread_that_falls_asleep_sees_the_item_or_is_seen() {
     });
 }
 
-/// A thread counts the items while another pops, and a third pushes.
+/// Counts the items while another thread pops, and a third pushes.
 #[test]
 fn counting_finds_no_more_than_there_have_been() {
     model::check(4, || {

@@ -35,7 +35,7 @@ proptest! {
     }
 }
 
-/// A thread counts the items while another thread is suspended in a pop.
+/// Counts the items while another thread is suspended in a pop.
 // pins: P15
 #[test]
 fn counting_waits_for_no_other_thread() {

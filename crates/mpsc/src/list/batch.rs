@@ -150,7 +150,8 @@ impl<T> Batch<T> {
         }
     }
 
-    /// [Forgets](Self::forget) many items: the memory of neighbours goes back together.
+    /// Forgets many items, as [`forget`](Self::forget) does each: the memory of neighbours goes
+    /// back together.
     ///
     /// # Safety
     /// As for [`forget`](Self::forget).

@@ -72,6 +72,8 @@ impl<T> Node<T> {
         unsafe { ganger_nodes::free(NonNull::new_unchecked(node)) };
     }
 
+    /// Takes the item out of the node.
+    ///
     /// # Safety
     /// `node` is valid and the caller owns it. The item in it is not used again.
     #[inline]
@@ -110,6 +112,8 @@ impl<T> Node<T> {
         older.wrapping_byte_offset(distance.wrapping_mul(links))
     }
 
+    /// Returns the next node.
+    ///
     /// # Safety
     /// `node` is valid, and no thread writes its link meanwhile.
     #[inline]
@@ -118,6 +122,8 @@ impl<T> Node<T> {
         unsafe { (*node).next.with(|next| *next) }
     }
 
+    /// Links the next node.
+    ///
     /// # Safety
     /// `node` is valid, and the caller owns its list.
     #[inline]
@@ -126,6 +132,8 @@ impl<T> Node<T> {
         unsafe { (*node).next.with_mut(|next| *next = to) }
     }
 
+    /// Returns the item.
+    ///
     /// # Safety
     /// `node` stays valid, and no thread writes the item, for as long as the reference is used.
     #[inline]
@@ -134,6 +142,8 @@ impl<T> Node<T> {
         unsafe { (*node).item.with(|item| &*item) }
     }
 
+    /// Returns the item, to change it.
+    ///
     /// # Safety
     /// `node` stays valid, and nothing else uses the item, for as long as the reference is used.
     #[inline]

@@ -9,8 +9,8 @@
 //!
 //! **Rejected.**
 //! - *Vyukov's linked queue*: a pusher that is suspended between its swap and its link hides every
-//!   item behind its own. It also needs a stub node, and a second word for sleeping, hence a full
-//!   fence between the two on both sides.
+//!   item behind its own. The queue also needs a stub node, and a second word for sleeping, hence a
+//!   full fence between the two on both sides.
 //! - *A ring*: its size is either a limit or a waste, times a million.
 //! - *A lock around a deque*: a pusher that is preempted inside stops all others and the consumer.
 //! - *Draining by a plain swap*: it would displace `CLOSED` and `PARKED` too. Putting them back
@@ -43,9 +43,9 @@
 //! **Proof sketch.** *One token*: all changes of the word have one order. `PARKED` enters it by a
 //! park, and the next change displaces it: a push, a seal, a close or a cancelled park.
 //!
-//! *Nothing is lost*: a node enters the word by a swap that starts from an open value. It leaves by
-//! the swap that displaces it, which gives it to a drain or a closer. No open value follows a
-//! closed value.
+//! *Nothing is lost*: a node enters the word by a swap that starts from an open value. The node
+//! leaves by the swap that displaces it: this swap gives the node to a drain or a closer. No open
+//! value follows a closed value.
 //!
 //! *A drain sees the writes of every pusher*: it reads the newest node, whose swap continues the
 //! release sequence of all earlier swaps, because only read-modify-writes change the word.
@@ -160,7 +160,8 @@ impl<T> Queue<T> {
         self.drain_contended().0
     }
 
-    /// [Drains](Self::drain), and returns whether another thread changed the word meanwhile.
+    /// Drains as [`drain`](Self::drain) does, and returns whether another thread changed the word
+    /// meanwhile.
     #[inline]
     pub(crate) fn drain_contended(&self) -> (Batch<T>, bool) {
         let (chain, contended) = self.take_chain();

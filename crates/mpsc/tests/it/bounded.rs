@@ -166,7 +166,7 @@ fn senders_that_wait_get_their_item_back_when_the_channel_is_closed() {
     });
 }
 
-/// A closed channel refuses an item even if it has room.
+/// Checks that a closed channel refuses an item even if it has room.
 #[test]
 fn a_closed_channel_has_no_use_for_room() {
     let (sender, receiver) = bounded(3);
@@ -210,7 +210,7 @@ fn a_send_that_there_is_no_room_for_in_time_comes_back() {
     }
 }
 
-/// An infinite timeout is never reached.
+/// Sends with an infinite timeout, which is never reached.
 #[test]
 fn a_send_with_a_deadline_gets_the_room_that_comes_in_time() {
     for timeout in [LOST, Duration::MAX] {
@@ -230,8 +230,8 @@ fn a_send_with_a_deadline_sees_the_end() {
     assert_eq!(join(thread), Err(SendTimeoutError::Disconnected(1)));
 }
 
-/// Senders wait at the same time, more of them than lots. The receiver takes all items, and then
-/// waits: so all senders get in.
+/// Has more senders than lots wait at the same time. The receiver takes all items, and then waits:
+/// so all senders get in.
 #[test]
 fn all_that_wait_get_in_when_the_receiver_waits() {
     for capacity in [1, 3, 16, 100] {
@@ -252,8 +252,8 @@ fn all_that_wait_get_in_when_the_receiver_waits() {
     }
 }
 
-/// Threads send in every way, come and go, and give up: each item is received once, or comes back
-/// to its sender, and no place is lost.
+/// Has threads send in every way, come and go, and give up: each item is received once, or comes
+/// back to its sender, and no place is lost.
 #[test]
 fn the_account_adds_up_whoever_gives_up() {
     const SENDERS: usize = 6;
@@ -327,8 +327,8 @@ fn an_error_says_why_and_has_the_item() {
     assert_eq!(closed.into_inner(), 8);
 }
 
-/// Four senders wait most of the time: each item comes once and in order, and the channel never has
-/// more items than its capacity.
+/// Has four senders wait most of the time: each item comes once and in order, and the channel never
+/// has more items than its capacity.
 #[test]
 fn there_is_never_more_than_there_is_room_for() {
     const SENDERS: usize = 4;
@@ -371,7 +371,8 @@ fn there_is_never_more_than_there_is_room_for() {
     }
 }
 
-/// Each item is received, returned by the close, or given back to its sender, and dropped once.
+/// Checks that each item is received, returned by the close, or given back to its sender, and
+/// dropped once.
 #[test]
 fn a_close_loses_nothing_and_leaves_nothing_behind() {
     const SENDERS: usize = 4;

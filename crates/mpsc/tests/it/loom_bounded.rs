@@ -1,5 +1,5 @@
 //! Models of a bounded channel: waiting senders against a receiver that takes items, or is dropped.
-//! A sender or receiver that sleeps without an end is a deadlock, which the model reports.
+//! The model reports a deadlock if a sender or receiver sleeps without an end.
 
 use crate::outcomes::Outcomes;
 use ganger_mpsc::{SendError, TryRecvError, TrySendError, bounded};
@@ -35,7 +35,7 @@ fn a_sender_waits_and_the_receiver_goes() {
     });
 }
 
-/// Each item is received, returned by the close, or given back.
+/// Checks that each item is received, returned by the close, or given back.
 #[test]
 fn a_sender_waits_while_one_is_received_and_the_rest_refused() {
     let outcomes = Outcomes::new();

@@ -1,5 +1,5 @@
 //! Models of a blocking receive against sends, and against drops of senders: the receiver wakes for
-//! every item and for the end. A lost wake-up is a deadlock, which the model reports.
+//! every item and for the end. The model reports a lost wake-up as a deadlock.
 
 use crate::outcomes::Outcomes;
 use ganger_mpsc::{RecvError, SendError, TryRecvError, channel};
@@ -48,7 +48,7 @@ fn recv_against_two_senders_that_go() {
     });
 }
 
-/// The end happens after all actions of every sender.
+/// Checks that the end happens after all actions of every sender.
 #[test]
 fn the_last_sender_goes_without_a_word() {
     model::check(3, || {
@@ -73,7 +73,7 @@ fn the_last_sender_goes_without_a_word() {
     });
 }
 
-/// The receiver gets an item that comes between its drain and the end.
+/// Checks that the receiver gets an item that comes between its drain and the end.
 #[test]
 fn try_recv_against_send_and_drop() {
     let outcomes = Outcomes::new();

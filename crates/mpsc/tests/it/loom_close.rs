@@ -108,7 +108,7 @@ fn close_against_an_item_in_its_node() {
             let queue = Arc::clone(&queue);
             thread::spawn(move || {
                 let pushed = queue.push_single(Single::of(0));
-                // Whatever the item was linked to, it comes back alone.
+                // The item comes back alone, without its links.
                 let refused = pushed.err().map(Closed::into_inner);
                 let batches = refused.into_iter().map(Single::into_batch);
                 batches.flatten().collect::<Vec<u32>>()
@@ -157,8 +157,8 @@ struct Ending {
     reason: UnsafeCell<u32>,
 }
 
-// SAFETY: the reason is written before the queue is closed, and read by threads that find it
-// closed; the model checks that these are ordered.
+// SAFETY: the reason is written before the queue is closed, and read by threads that find the queue
+// closed; the model checks this order.
 unsafe impl Sync for Ending {}
 
 /// Checks that every way of finding a queue closed sees the writes before this way of closing.

@@ -1,5 +1,5 @@
-//! Models of a receiving task against sends and against drops of senders. A lost wake-up is a
-//! deadlock, which the model reports. A wake-up too many shows in the count.
+//! Models of a receiving task against sends and against drops of senders. The model reports a lost
+//! wake-up as a deadlock. A wake-up too many shows in the count.
 #![cfg(feature = "async")]
 
 use crate::outcomes::Outcomes;
@@ -73,7 +73,7 @@ fn the_last_sender_goes_without_a_word() {
     outcomes.check([0, 1]);
 }
 
-/// Only the waker of the last poll counts.
+/// Checks that only the waker of the last poll counts.
 #[test]
 fn a_waker_that_is_replaced_against_a_send() {
     let outcomes = Outcomes::new();
@@ -107,7 +107,7 @@ fn a_waker_that_is_replaced_against_a_send() {
     outcomes.check(taken.into_iter().chain([(true, [0, 1])]));
 }
 
-/// A task that polls unwoken may meet a sender with the unused token of an earlier park.
+/// Polls a task unwoken, which may meet a sender with the unused token of an earlier park.
 #[test]
 fn spurious_polls_against_two_sends() {
     model::check(3, || {

@@ -1,4 +1,4 @@
-//! The outcomes of a model. A model that never reaches an outcome proves nothing about it.
+//! The outcomes of a model. A model without an outcome proves nothing about this outcome.
 //!
 //! Loom tries races with the latest access to a location only. A thread that reads and then swaps
 //! hides an earlier read by another thread: loom does not try the swap before this read. Hence two

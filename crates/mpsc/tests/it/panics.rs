@@ -224,7 +224,7 @@ mod wakers {
         assert_eq!(tasks.map(|task| task.wakes()), [1, 1]);
     }
 
-    /// A lot is one place. The first waiter wakes the second, whose waker panics.
+    /// Gives a lot of a single place. The first waiter wakes the second, whose waker panics.
     #[test]
     fn of_the_next_no_place_is_lost() {
         let (sender, receiver) = full(2);
@@ -242,7 +242,7 @@ mod wakers {
         assert_eq!(sender.try_send(2), Err(TrySendError::Full(2)));
     }
 
-    /// The same with a waiting thread: its item is in before the panic.
+    /// Checks the same with a waiting thread: its item is in before the panic.
     #[test]
     fn of_a_thread_no_place_is_lost() {
         let (sender, receiver) = full(2);
@@ -265,7 +265,7 @@ mod wakers {
         assert_eq!(sender.try_send(2), Err(TrySendError::Full(2)));
     }
 
-    /// A replaced waker panics. The send keeps its ticket, and passes its turn on to the next.
+    /// Panics in a replaced waker. The send keeps its ticket, and passes its turn on to the next.
     #[test]
     fn of_the_past_no_turn_is_lost() {
         let (sender, receiver) = full(1);
@@ -282,7 +282,7 @@ mod wakers {
         assert!(is_sent(&mut second, &tasks[1].waker()));
     }
 
-    /// Its own waker panics when dropped with the send. The turn passes to the next.
+    /// Panics in the send's own waker, which is dropped with the send. The turn passes to the next.
     #[test]
     fn of_one_that_gives_up_no_turn_is_lost() {
         let (sender, receiver) = full(1);

@@ -41,8 +41,8 @@ impl Task {
         receiver.poll_recv(&mut Context::from_waker(&self.waker()))
     }
 
-    /// Sleeps until woken; returns at once if woken since the last sleep. Under loom a lost wake-up
-    /// is a deadlock, which the model reports.
+    /// Sleeps until woken; returns at once if woken since the last sleep. Under loom the model
+    /// reports a lost wake-up as a deadlock.
     pub(crate) fn sleep(&self) {
         const LOST: Duration = Duration::from_secs(60);
         assert!(self.parker.park_timeout(LOST), "a wake-up was lost");

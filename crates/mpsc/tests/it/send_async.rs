@@ -1,4 +1,4 @@
-//! Sends that wait in a task: when they are woken, and the effects of dropping them.
+//! Sends with a wait in a task: their wake-ups, and the effects of dropping them.
 //! `GANGER_STRESS=10` makes the long tests ten times as long.
 #![cfg(all(feature = "async", not(ganger_loom)))]
 
@@ -63,7 +63,8 @@ fn a_send_waits_for_a_lot() {
     assert_eq!((task.wakes(), next.wakes()), (1, 1));
 }
 
-/// A lot is two places. Three sends wait, and the receiver has taken two lots of the five items.
+/// Wakes the third of three sends. A lot is two places. Three sends wait, and the receiver has
+/// taken two lots of the five items.
 fn wake_the_third(end: impl FnOnce(&Receiver<usize>)) {
     let (sender, receiver) = full(5);
     let tasks = [(); 3].map(|()| Task::new());
@@ -192,7 +193,7 @@ fn a_send_says_whether_it_is_over() {
     assert_eq!(format!("{future:?}"), "SendFuture { is_ready: true, .. }");
 }
 
-/// Tasks that wait and tasks that give up beside waiting threads: each item comes once and in
+/// Mixes tasks that wait, tasks that give up, and waiting threads: each item comes once and in
 /// order, or not at all if its future was dropped, and no place is lost.
 #[test]
 fn a_dropped_send_takes_no_place() {

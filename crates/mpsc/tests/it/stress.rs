@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
-/// Pushes items `0..count`: three one by one, then three together, and so on.
+/// Pushes items `0..count`: three singly, then three together, and so on.
 fn push_mixed(
     producer: usize,
     count: usize,

@@ -91,7 +91,7 @@ fn what_is_closed_is_over() {
     assert_eq!(sender.send(3).unwrap_err().into_inner(), 3);
 }
 
-/// A park and an arrival cause one wake-up: not one for each poll or item.
+/// Counts a single wake-up for a park and an arrival, and none for a further poll or item.
 #[test]
 fn each_arrival_wakes_once() {
     let task = Task::new();
@@ -146,7 +146,7 @@ fn only_the_last_waker_is_woken() {
     assert_eq!(tasks.map(|task| task.wakes()), [0, 1, 1]);
 }
 
-/// The receiver keeps neither a replaced waker nor a woken waker.
+/// Checks that the receiver keeps neither a replaced waker nor a woken waker.
 #[test]
 fn wakers_are_let_go() {
     let tasks = [Task::new(), Task::new()];
@@ -173,7 +173,8 @@ fn wakers_are_let_go() {
     }
 }
 
-/// A task may wait for the next item, and at the same time for a reason to close the channel.
+/// Closes the channel of a task that may wait for the next item and for a reason to close the
+/// channel at the same time.
 #[test]
 fn a_close_wakes_a_task_that_waits() {
     let task = Task::new();
@@ -349,7 +350,7 @@ static BUSY: RawWakerVTable = RawWakerVTable::new(
     |this| unsafe { drop(Arc::from_raw(this.cast::<Busy>())) },
 );
 
-/// Wakers are foreign code: none of them runs under a lock.
+/// Checks that no waker runs under a lock: wakers are foreign code.
 #[test]
 fn a_waker_may_use_the_channel_whenever_it_runs() {
     for when in [When::Woken, When::Cloned, When::Dropped] {
@@ -387,7 +388,7 @@ fn a_waker_may_use_the_channel_whenever_it_runs() {
     }
 }
 
-/// A waker may own the receiver.
+/// Checks that the receiver does not keep a waker that may own the receiver.
 #[test]
 fn a_waker_for_which_an_item_came_in_time_is_not_kept() {
     let (sender, receiver) = channel();

@@ -124,7 +124,7 @@ impl Mailbox {
     }
 }
 
-/// Producers push `count` items each, and the queue is closed when `most` have come. Returns the
+/// Has producers push `count` items each, and closes the queue when `most` have come. Returns the
 /// number of operations, and how the items ended: drained, returned by the close, or refused.
 fn round(count: usize, most: usize) -> (usize, [usize; 3]) {
     let mailbox = Mailbox::new();
@@ -196,7 +196,7 @@ fn as_many_wake_ups_as_parks_and_every_item_once() {
     assert!(ends.iter().all(|end| *end > 0), "never happened: {ends:?}");
 }
 
-/// Every item comes out of a channel once, although the receiver closes it.
+/// Checks that every item comes out of a channel once, although the receiver closes it.
 #[test]
 fn a_channel_that_is_closed_loses_nothing() {
     const COUNT: usize = 20_000;

@@ -192,7 +192,7 @@ fn a_thread_that_sends_to_itself_uses_the_same_slabs() {
     alone(|| check(Large::default()));
 }
 
-/// A producer and a consumer take turns, with `items` items each time. The slabs travel back
+/// Has a producer and a consumer take turns, with `items` items each time. The slabs travel back
 /// through the exchange.
 fn take_turns<T: Copy + Send>(item: T, items: usize, receive: fn(&Receiver<T>) -> usize) {
     let (sender, receiver) = channel();
@@ -239,8 +239,8 @@ fn a_producer_and_a_consumer_that_take_turns_use_the_same_slabs() {
     }
 }
 
-/// Without turns, a slab on its way to the exchange may be missing. Then the producer allocates one
-/// more, and finds the missing slab later.
+/// Runs without turns: a slab on its way to the exchange may be missing. Then the producer
+/// allocates a further slab, and finds the missing slab later.
 #[test]
 fn a_producer_and_a_consumer_ask_for_little() {
     const ITEMS: usize = 500_000;
@@ -285,7 +285,7 @@ fn what_a_burst_leaves_is_bounded_and_can_be_returned() {
     });
 }
 
-/// The memory of a burst goes back while the burst is received, not at its end.
+/// Checks that the memory of a burst goes back while the burst is received, not at its end.
 #[test]
 fn a_burst_goes_back_as_it_is_received() {
     const ITEMS: usize = 100_000;
@@ -350,7 +350,7 @@ fn what_is_kept_above_a_lower_limit_is_used_up() {
     });
 }
 
-/// The slabs of one size serve another size.
+/// Checks that the slabs of a size serve another size.
 #[test]
 fn what_is_kept_is_for_nodes_of_any_size() {
     alone(|| {
@@ -386,7 +386,7 @@ fn a_thread_that_ends_returns_what_it_kept() {
             let queue = Queue::new();
             (0..100).for_each(|_| push(&queue, Large::default()));
         };
-        // They go to threads that need them.
+        // The slabs go to threads in need of them.
         thread::spawn(work).join().unwrap();
         let returned = slabs();
         assert_eq!(returned, 2 + 100_usize.div_ceil(per_slab::<Large>()));
@@ -466,8 +466,8 @@ thread_local! {
     static LATER: Cell<Option<Late>> = const { Cell::new(None) };
 }
 
-/// Whatever order a platform has, one of the two destructors runs after the thread has given up its
-/// blocks. Then each message takes a slab, and gives it back.
+/// Sends and receives in two destructors: whatever order a platform has, one of the two runs after
+/// the thread has given up its blocks. Then each message takes a slab, and gives it back.
 #[test]
 fn a_thread_s_destructors_may_send_and_receive() {
     alone(|| {

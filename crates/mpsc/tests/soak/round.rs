@@ -1,4 +1,4 @@
-//! One round of the soak: producers, a consumer, and the account at the end.
+//! A round of the soak: producers, a consumer, and the account at the end.
 //!
 //! **A fault ends the round.** The thread that sees a fault sets `over`. The consumer then closes
 //! its side, which ends all waiting for room. The watch finds a thread that waits for ever, because

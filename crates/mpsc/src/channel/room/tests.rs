@@ -176,7 +176,7 @@ proptest! {
     }
 }
 
-/// No wake-up before the lot, and a single wake-up for it.
+/// Checks that no wake-up comes before the lot, and a single wake-up for it.
 #[test]
 fn a_waiter_is_woken_for_a_lot() {
     for (capacity, lot) in [(1, 1), (4, 1), (5, 2), (16, 4), (1_024, 256)] {
@@ -197,7 +197,7 @@ fn a_waiter_is_woken_for_a_lot() {
     }
 }
 
-/// A receive wakes no waiter in vain once all have gone.
+/// Checks that a receive wakes no waiter in vain once all have gone.
 #[test]
 fn the_line_is_empty_when_all_have_left() {
     let room = Arc::new(Room::new(2));
@@ -216,7 +216,7 @@ fn the_line_is_empty_when_all_have_left() {
     assert_eq!(room.line.len(), 0);
 }
 
-/// The count is of waiters, however often each of them checks.
+/// Counts waiters, however often each of them checks.
 #[test]
 fn a_waiter_that_looks_again_counts_once() {
     let line = Line::new();

@@ -71,7 +71,7 @@ impl<'r, 'a, L: Load<'a>> Consumer<'r, 'a, L> {
         (self.intake.tally, self.receiver)
     }
 
-    /// Receives for a while, in one thread. Returns whether the consumer has more to do.
+    /// Receives for a while, in a single thread. Returns whether the consumer has more to do.
     fn leg(&mut self) -> bool {
         let plan = &self.round.plan.consumer;
         for _ in 0..plan.leg {

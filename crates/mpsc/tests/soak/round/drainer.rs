@@ -1,4 +1,5 @@
-//! The consumer of a queue. It drains, and sleeps on its own parker, with an account of every park.
+//! The consumer of a queue. The drainer drains, and sleeps on its own parker, with an account of
+//! every park.
 
 use super::intake::Intake;
 use super::outlet::Mailbox;
@@ -57,7 +58,7 @@ impl<'r, 'a, L: Load<'a>> Drainer<'r, 'a, L> {
         self.intake.tally
     }
 
-    /// Drains for a while, in one thread. Returns whether the consumer has more to do.
+    /// Drains for a while, in a single thread. Returns whether the consumer has more to do.
     fn leg(&mut self) -> bool {
         let plan = &self.round.plan.consumer;
         for _ in 0..plan.leg {
@@ -93,7 +94,7 @@ impl<'r, 'a, L: Load<'a>> Drainer<'r, 'a, L> {
         any
     }
 
-    /// Rests while the queue is empty.
+    /// Waits or yields while the queue is empty.
     fn rest(&mut self) {
         let take = *pick(&mut self.random, &self.round.plan.consumer.ops);
         if !matches!(take, Take::Recv | Take::RecvTimeout | Take::TryRecv) {

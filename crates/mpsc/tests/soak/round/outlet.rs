@@ -21,7 +21,7 @@ pub(super) struct Mailbox<L> {
     pub(super) queue: Queue<L>,
     /// The consumer sleeps here.
     pub(super) parker: Parker,
-    /// The number of pushers. The last one to be dropped seals the queue.
+    /// The number of pushers. The drop of the last pusher seals the queue.
     pushers: AtomicUsize,
     /// How many pushes were the first since a drain, how many took a token, and whether the seal
     /// took a token.
@@ -47,7 +47,7 @@ impl<L> Outlet<'_, L> {
         }
     }
 
-    /// Sends all items: one after the other, if one push for all is not possible.
+    /// Sends all items: in turn, if a single push for all is not possible.
     pub(super) fn send_all(&self, items: impl Iterator<Item = L>) -> Result<(), Batch<L>> {
         match self {
             Self::Channel(sender) => sender.send_all(items).map_err(SendError::into_inner),

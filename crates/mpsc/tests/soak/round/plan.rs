@@ -61,7 +61,7 @@ pub(crate) enum Give {
 pub(crate) struct Consumer {
     pub(crate) seed: u64,
     pub(crate) ops: Vec<Take>,
-    /// The highest number of items in a call that takes them one by one.
+    /// The highest number of items in a call for single items.
     pub(crate) burst: usize,
     /// Whether it keeps drained items for a while.
     pub(crate) keeps: bool,

@@ -31,7 +31,7 @@ pub(super) struct Producer<'r, 'a, L> {
     random: Rng,
     doing: &'r Doing,
     made: usize,
-    /// An item that a full channel has returned. It is sent first.
+    /// An item returned by a full channel. The producer sends this item first.
     returned: Option<L>,
     refusals: usize,
     tally: Tally,
@@ -72,7 +72,7 @@ impl<'r, 'a, L: Load<'a>> Producer<'r, 'a, L> {
         self.tally
     }
 
-    /// Sends for a while, in one thread. Returns whether the producer has more to do.
+    /// Sends for a while, in a single thread. Returns whether the producer has more to do.
     fn leg(&mut self) -> bool {
         for _ in 0..self.plan.leg {
             let is_done = self.made == self.round.plan.items && self.returned.is_none();
