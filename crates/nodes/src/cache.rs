@@ -65,7 +65,7 @@ static LIMIT: AtomicUsize = AtomicUsize::new(SLOTS);
 #[cfg(ganger_loom)]
 static LIMIT: LazyLock<AtomicUsize> = LazyLock::new(|| AtomicUsize::new(SLOTS));
 
-/// What memory is for. Each pool has its own slabs.
+/// The use of memory. Each pool has its own slabs.
 #[derive(Clone, Copy)]
 pub(crate) enum Pool {
     /// Nodes of messages: many, and in use for a short time.

@@ -113,7 +113,7 @@ fn two_puts_into_one_slot() {
     });
 }
 
-/// A thing goes through three threads: the third sees the writes of the first two.
+/// Puts a thing through three threads: the third sees the writes of the first two.
 #[test]
 fn what_is_taken_is_put_again() {
     model::check(4, || {

@@ -73,8 +73,8 @@ impl<const N: usize> Parts<N> {
         }
     }
 
-    /// [Gives](Self::give) a part back. If it was the last, frees the slab, whose parts have been
-    /// used `times` times.
+    /// Gives a part back, as [`give`](Self::give) does. With the last part, frees the slab, whose
+    /// parts have been used `times` times.
     fn give_or_free(&self, part: usize, times: u32) -> bool {
         let is_last = self.give(part);
         if is_last {
@@ -120,7 +120,7 @@ fn three_give_back_one_of_them_in_two_goes() {
     });
 }
 
-/// The last thread opens the slab again, and shares it with a new thread.
+/// Opens the slab again by the last thread, which shares the slab with a new thread.
 #[test]
 fn a_complete_slab_is_used_again() {
     fn give(parts: &Arc<Parts<2>>, part: usize) -> bool {

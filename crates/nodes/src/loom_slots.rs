@@ -44,7 +44,7 @@ fn a_reader_against_the_end_of_its_value_and_the_next_one() {
     });
 }
 
-/// A reader guesses the id of a value while the value is being filled in.
+/// Guesses the id of a value while the value is being filled in.
 // pins: P7
 #[test]
 fn a_reader_against_a_value_that_comes() {
@@ -78,7 +78,7 @@ fn two_readers_against_the_end_of_their_value() {
     });
 }
 
-/// The first thread that needs the second bucket allocates it.
+/// Checks that the first thread that needs the second bucket allocates it.
 #[test]
 fn two_claimers_of_fresh_slots() {
     model::check(4, || {
@@ -103,7 +103,7 @@ fn two_claimers_of_fresh_slots() {
     });
 }
 
-/// A process becomes visible while the scheduler is stopped.
+/// Makes a process visible while the scheduler is stopped.
 // pins: D1, D3
 #[test]
 fn a_thread_that_fills_a_slot_sees_the_stop_or_is_seen() {

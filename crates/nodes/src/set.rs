@@ -202,7 +202,7 @@ mod tests {
     }
 
     proptest! {
-        /// The run ends at the first gap, at its bound, or with the group.
+        /// Checks that the run ends at the first gap, at its bound, or with the group.
         #[test]
         fn a_run_is_what_lies_behind_the_lowest_block(bits in bits(), blocks in 1..20_u32) {
             let set = FreeSet::new();

@@ -9,8 +9,8 @@
 //! 1. A thread that owns a slab alone hands its blocks out, in any order. Each block has one owner
 //!    at a time.
 //! 2. An owner gives unused blocks back by adding their number to the count.
-//! 3. The thread that raises the count to the number of blocks owns the slab alone. It begins again
-//!    at 1, or returns the memory.
+//! 3. The thread that raises the count to the number of blocks owns the slab alone. The thread
+//!    begins again at 1, or returns the memory.
 //!
 //! **Proof sketch.** Every block has an owner from the opening of the slab until it is counted. A
 //! block not yet handed out belongs to the thread that opened the slab, which may give it back
@@ -50,17 +50,18 @@ impl Size {
         Some(Self((layout.size() - 1) / STEP))
     }
 
-    /// Bytes in a block.
+    /// Returns the number of bytes in a block.
     pub(crate) const fn bytes(self) -> usize {
         (self.0 + 1) * STEP
     }
 
-    /// How many blocks fit into a slab, counting the first place, which the count takes.
+    /// Returns the number of blocks that fit into a slab, counting the first place, which the count
+    /// takes.
     pub(crate) const fn places(self) -> usize {
         BYTES / self.bytes()
     }
 
-    /// How many blocks a slab has.
+    /// Returns the number of blocks of a slab.
     pub(crate) const fn blocks(self) -> usize {
         self.places() - 1
     }

@@ -92,7 +92,7 @@ struct Slot<T> {
 // SAFETY: values go in on one thread, are read on others, and come out on a third, which needs `T:
 // Send + Sync`. The word orders these accesses, as the head of this file says.
 unsafe impl<T: Send + Sync> Send for Slots<T> {}
-// SAFETY: as for `Send`, whose reasons cover shared tables.
+// SAFETY: the reasons of `Send` cover shared tables.
 unsafe impl<T: Send + Sync> Sync for Slots<T> {}
 
 /// Returns the bucket of a slot, and its place there.
@@ -248,7 +248,7 @@ impl<T> Slots<T> {
                 return None;
             }
             // Ordering: Acquire pairs with the Release in `fill`, for the value. Relaxed on
-            // failure, as for the load above.
+            // failure, because no value is read then.
             match slot.word.compare_exchange_weak(
                 word,
                 word + READER,
@@ -321,8 +321,8 @@ impl<T> Slots<T> {
         self.ids_among(0..u32::MAX).0
     }
 
-    /// As [`ids`](Self::ids), of the values in a range of slots. Returns also the first slot behind
-    /// the range, if there is one that was ever claimed. O(slots in the range).
+    /// Returns ids as [`ids`](Self::ids) does, of the values in a range of slots. Returns also the
+    /// first slot behind the range, if there is one that was ever claimed. O(slots in the range).
     pub fn ids_among(&self, slots: Range<u32>) -> (impl Iterator<Item = u64>, Option<u32>) {
         // Ordering: Relaxed: a slot claimed after this load is claimed meanwhile.
         let fresh = self.fresh.load(Ordering::Relaxed);
@@ -373,6 +373,8 @@ impl<T> Slot<T> {
         Box::into_raw(slots).cast()
     }
 
+    /// Frees the slots.
+    ///
     /// # Safety
     /// The slots come from [`allocate`](Self::allocate) with this count, and nothing uses them any
     /// more.

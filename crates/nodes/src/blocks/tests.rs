@@ -144,7 +144,7 @@ fn a_block_s_set_says_where_it_is() {
     }
 }
 
-/// The blocks come back one by one, from either end or from the middle on.
+/// Gives the blocks back one by one, from either end or from the middle on.
 #[test]
 fn a_slab_is_complete_with_its_last_block_whichever_that_is() {
     let slabs = Slabs::new(1);
@@ -233,7 +233,8 @@ fn another_group_of_the_same_slab_takes_the_place() {
     assert!(!blocks.give(second));
 }
 
-/// A set of many blocks is opened before the next group, and a set of few is never opened.
+/// Checks that a set of many blocks is opened before the next group, and a set of few is never
+/// opened.
 #[test]
 fn what_is_taken_first_is_what_was_given_if_that_is_worth_it() {
     let slabs = Slabs::new(3);
@@ -285,7 +286,7 @@ fn there_is_nothing_to_refill_while_there_is_something_to_take() {
     assert_eq!(take_all(&blocks, size).len(), size.blocks() + 20);
 }
 
-/// The thread keeps a part of every kind, each of a different slab.
+/// Keeps a part of every kind, each of a different slab.
 #[test]
 fn a_thread_that_releases_forgets_no_part() {
     const SPARE: usize = 2 * SETS;

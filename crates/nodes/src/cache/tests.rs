@@ -158,7 +158,7 @@ proptest! {
     }
 }
 
-/// Each thread gives blocks that another thread has taken.
+/// Gives blocks that another thread has taken, in each thread.
 #[test]
 fn blocks_go_from_thread_to_thread() {
     const THREADS: usize = 3;
@@ -184,7 +184,7 @@ fn blocks_go_from_thread_to_thread() {
     });
 }
 
-/// One block of the slab is in use, and the other blocks are back at once.
+/// Checks that the other blocks of a slab are back at once, while a block is in use.
 #[test]
 fn a_block_for_a_thread_that_keeps_nothing() {
     for size in sizes() {
@@ -263,9 +263,9 @@ thread_local! {
     static LATER: Cell<Option<Late>> = const { Cell::new(None) };
 }
 
-/// On most platforms, whatever their order, one of the two destructors runs after the thread has
-/// given up its blocks. Exceptions are platforms that order destructors by the first use of their
-/// keys in any thread.
+/// Takes blocks in two destructors: on most platforms, whatever their order, one of the two runs
+/// after the thread has given up its blocks. Exceptions are platforms that order destructors by the
+/// first use of their keys in any thread.
 #[test]
 fn a_thread_that_has_given_up_its_blocks_keeps_no_more() {
     let (sender, outcomes) = mpsc::channel();

@@ -126,7 +126,7 @@ proptest! {
     }
 }
 
-/// Readers look up ids while values come and go: an id finds its own value or nothing.
+/// Looks up ids while values come and go: an id finds its own value or none.
 #[test]
 fn an_id_finds_its_own_value_or_nothing() {
     let slots = Arc::new(Slots::<Arc<u64>>::new());

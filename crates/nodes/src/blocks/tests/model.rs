@@ -247,7 +247,7 @@ proptest! {
     }
 }
 
-/// Slabs go round between a thread that only takes and a thread that only gives.
+/// Moves slabs round between a thread that only takes and a thread that only gives.
 #[test]
 fn a_thread_that_gives_leaves_all_but_a_few_slabs_to_one_that_takes() {
     for size in sizes() {
@@ -316,7 +316,7 @@ fn one_list_goes_on_where_it_is() {
     }
 }
 
-/// The thread that takes has not noted the groups of another thread.
+/// Takes by a thread that has not noted the groups of another thread.
 #[test]
 fn a_list_of_another_thread_gets_no_run() {
     let size = Size(3);
