@@ -55,7 +55,7 @@ macro_rules! codes {
                 /// All of them, in the order of their numbers.
                 pub const ALL: &[Self] = &[$(Self::$variant),+];
 
-                /// A word or two for people.
+                /// Returns a word or two for people.
                 #[must_use]
                 pub const fn text(self) -> &'static str {
                     match self { $(Self::$variant => $text,)+ }
@@ -91,11 +91,11 @@ codes! {
 
     /// The next state of a process at the end of a turn.
     After {
-        /// It waits for an event.
+        /// The process waits for an event.
         Waits = 0, "waits";
-        /// It is queued again.
+        /// The process is queued again.
         Ready = 1, "queued again";
-        /// It has ended.
+        /// The process has ended.
         Ended = 2, "ended";
     }
 
@@ -306,7 +306,7 @@ struct Parts {
 }
 
 impl Event {
-    /// The record of this event at a time. O(1), without a branch where the kind is known.
+    /// Returns the record of this event at a time. O(1), without a branch where the kind is known.
     #[inline(always)]
     #[must_use]
     pub const fn record(self, at: u64) -> Record {
@@ -390,7 +390,7 @@ impl Event {
         }
     }
 
-    /// The time and the event of a record. O(1).
+    /// Returns the time and the event of a record. O(1).
     ///
     /// # Errors
     /// [`Unknown`], if no event of this version has the kind, or the code in the detail.

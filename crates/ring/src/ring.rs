@@ -82,7 +82,7 @@ struct Ring<const WORDS: usize> {
 }
 
 impl<const WORDS: usize> Ring<WORDS> {
-    /// The slot of the record with this number.
+    /// Returns the slot of the record with this number.
     #[inline]
     fn slot(&self, number: u64) -> &[AtomicU64; WORDS] {
         #[expect(
@@ -141,9 +141,9 @@ impl<const WORDS: usize> Writer<WORDS> {
 
 /// The writing end of a place that threads have one after another: [`Writer::share`].
 ///
-/// Each thread has to see what the last thread in the place has done before: it was started by
-/// that thread, say, or has taken a lock that the last thread has released. Threads that write at
-/// once mix up their records: readers see records that no thread has written, and count wrongly.
+/// Each thread must see the earlier acts of the last thread in the place: the last thread has
+/// started this thread, say, or has released a lock that this thread has taken. Threads that write
+/// at once mix up their records: readers see records that no thread has written, and count wrongly.
 /// No memory is at risk.
 ///
 /// ```
@@ -163,11 +163,11 @@ impl<const WORDS: usize> Writer<WORDS> {
 }
 
 impl<const WORDS: usize> SharedWriter<WORDS> {
-    /// As [`Writer::push`]. O(`WORDS`).
+    /// Pushes as [`Writer::push`] does. O(`WORDS`).
     #[inline]
     pub fn push(&self, record: [u64; WORDS]) {
         let ring = &*self.0.ring;
-        // Ordering: Relaxed: this thread, or one that it has seen the end of, has written it.
+        // Ordering: Relaxed: the writer is this thread, or a thread whose end this thread has seen.
         ring.write(ring.next.load(Ordering::Relaxed), record);
     }
 
@@ -241,14 +241,14 @@ impl<const WORDS: usize> Reader<WORDS> {
         }
     }
 
-    /// How many records have been written so far, lost ones too.
+    /// Returns the number of records written so far, lost records too.
     #[must_use]
     pub fn written(&self) -> u64 {
         // Ordering: Relaxed, because no word of a record is read after it.
         self.ring.next.load(Ordering::Relaxed)
     }
 
-    /// The number of slots: a power of two.
+    /// Returns the number of slots: a power of two.
     #[must_use]
     pub fn slots(&self) -> usize {
         self.ring.slots.len()

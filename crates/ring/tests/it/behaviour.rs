@@ -1,4 +1,4 @@
-//! The promises of a ring, one in each test.
+//! The promises of a ring, each in a test of its own.
 
 #![cfg(not(ganger_loom))]
 
@@ -26,7 +26,7 @@ fn a_ring_that_was_never_full_has_lost_nothing() {
     assert_eq!((snapshot.lost, numbers(&snapshot)), (0, vec![0, 1, 2]));
 }
 
-/// The next slot may be half overwritten at any moment, so it never counts.
+/// Checks that the next slot, which may be half overwritten at any moment, never counts.
 #[test]
 fn a_full_ring_has_all_but_one_of_its_slots() {
     let (writer, reader) = ring::<2>(64);

@@ -4,7 +4,7 @@ use ganger_ring::event::{After, Cause, End, Event, KEY_MASK, Pick, Record, Unkno
 use proptest::prelude::*;
 use proptest::sample::select;
 
-/// Any event whose parts fit a record.
+/// Generates any event whose parts fit a record.
 fn event() -> impl Strategy<Value = Event> {
     let parts = (any::<u64>(), any::<u64>(), any::<u32>(), 0..=KEY_MASK);
     parts.prop_flat_map(|(process, other, name, key)| {
@@ -96,7 +96,7 @@ proptest! {
         prop_assert_eq!(Event::read(event.record(at)), Ok((at, event)));
     }
 
-    /// No record makes the reader panic, and each known event has the same record again.
+    /// Reads any record without a panic: a known event survives a write and a read.
     #[test]
     fn any_words_are_an_event_or_unknown(
         at in any::<u64>(),
@@ -112,7 +112,7 @@ proptest! {
     }
 }
 
-/// The numbers of kinds and codes are in files: they never change.
+/// Checks the numbers of kinds and codes, which are in files, and so never change.
 #[test]
 fn the_layout_is_that_of_version_1() {
     let begins = Event::TurnBegins {

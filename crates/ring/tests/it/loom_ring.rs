@@ -60,7 +60,7 @@ fn two_readers_see_the_same_records() {
     });
 }
 
-/// The writer changes threads: the next thread goes on where the last has stopped.
+/// Checks that the writer may change threads: the next thread goes on where the last has stopped.
 #[test]
 fn a_writer_may_move() {
     model::check(4, || {
@@ -77,7 +77,7 @@ fn a_writer_may_move() {
     });
 }
 
-/// Threads share a place for a writer, one after another, while another thread copies.
+/// Shares a place for a writer among threads, in turn, while another thread copies.
 #[test]
 fn threads_may_write_one_after_another() {
     model::check(4, || {

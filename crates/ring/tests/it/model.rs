@@ -5,7 +5,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use std::collections::VecDeque;
 
-/// The expected records of a ring: the newest, one fewer than its slots.
+/// The expected records of a ring: the newest, for all slots but the next.
 struct Plain {
     most: usize,
     lost: u64,

@@ -4,7 +4,7 @@ use ganger_ring::ring;
 use std::sync::Barrier;
 use std::thread;
 
-/// How many times as long the test is, by the environment.
+/// Returns the factor of the test's length, by the environment.
 fn times() -> u64 {
     let times = std::env::var("GANGER_STRESS").ok();
     times.map_or(1, |times| times.parse().expect("a number"))
