@@ -1,4 +1,4 @@
-//! What all receivers of this crate share: passing an envelope on, and refusing it.
+//! The common acts of this crate's receivers: passing an envelope on, and refusing it.
 
 use ganger_proc_api::{Envelope, EnvelopeReceiver, SendError, SendErrorKind};
 

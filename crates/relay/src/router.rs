@@ -12,10 +12,11 @@ use std::task::Waker;
 
 /// Routes each envelope: to the local node, else to a registered peer, else to the fallback.
 ///
-/// A **peer** takes the envelopes for one other node. It is the end of a connection, or the router
-/// of a node in the same program. The **fallback** takes the envelopes for nodes that are not
-/// peers. It may open a connection, or pass the envelope to a node with more routes. The first
-/// responsible receiver gives the final answer: if it refuses, the router does not try the next.
+/// A **peer** takes the envelopes for one other node. A peer is the end of a connection, or the
+/// router of a node in the same program. The **fallback** takes the envelopes for nodes that are
+/// not peers. The fallback may open a connection, or pass the envelope to a node with more routes.
+/// The first responsible receiver gives the final answer: if it refuses, the router does not try
+/// the next.
 ///
 /// A source without a node belongs to the local node. An envelope that leaves the node gets the
 /// node into its source, so receivers anywhere can answer it. PIDs in the payloads are sent

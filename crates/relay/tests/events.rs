@@ -54,7 +54,7 @@ impl Subscriber for Collector {
         event.record(&mut line);
         lock(&self.lines).push(line.0.trim_start().to_owned());
 
-        // Ordering: Relaxed, because one thread does it all.
+        // Ordering: Relaxed, because a single thread does it all.
         if self.reenters.load(Ordering::Relaxed) {
             use_all_shards(&self.router);
         }
@@ -167,7 +167,7 @@ fn what_comes_and_goes_and_is_refused_is_told_under_no_lock() {
         tracing::subscriber::with_default(collector, || {
             check(&router, &told);
             // Set late: an event that first occurs inside another event is disabled for good.
-            // Ordering: Relaxed, because one thread does it all.
+            // Ordering: Relaxed, because a single thread does it all.
             reenters.store(true, Ordering::Relaxed);
             check(&router, &told);
         });

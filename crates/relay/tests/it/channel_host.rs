@@ -127,11 +127,11 @@ fn what_was_not_taken_is_freed_with_the_receiver() {
     struct Counted;
     impl Drop for Counted {
         fn drop(&mut self) {
-            // Ordering: Relaxed, because one thread does it all.
+            // Ordering: Relaxed, because a single thread does it all.
             FREED.fetch_add(1, Ordering::Relaxed);
         }
     }
-    // Ordering: Relaxed, because one thread does it all.
+    // Ordering: Relaxed, because a single thread does it all.
     let freed = || FREED.load(Ordering::Relaxed);
 
     let channels = in_box();

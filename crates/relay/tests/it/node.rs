@@ -102,7 +102,7 @@ fn references_to_receivers_are_receivers() {
     assert_eq!(recorder.take().len(), 3);
 }
 
-/// Without the limit, the stack would overflow, which ends the program.
+/// Sends in a circle: without the limit, the stack would overflow, which ends the program.
 // pins: R2
 #[test]
 fn hosts_that_stand_behind_one_another_in_a_circle_refuse_what_they_get() {
@@ -125,7 +125,7 @@ fn hosts_that_stand_behind_one_another_in_a_circle_refuse_what_they_get() {
     assert_eq!(sink.take_one("{a|1}"), 1);
 }
 
-/// The limit counts nested sends, even if each of them has a different envelope.
+/// Checks that the limit counts nested sends, even if each of them has a different envelope.
 // pins: R2
 #[test]
 fn a_host_sends_on_what_it_gets_in_parts() {
@@ -160,8 +160,8 @@ fn add_one_that_tries(here: &Arc<Node>, times: usize) -> Arc<AtomicUsize> {
     asked
 }
 
-/// Two tries on each of many levels would need exponentially many sends, and so would many tries on
-/// each of a few levels.
+/// Sends to a host behind itself that tries again: two tries on each of many levels would need
+/// exponentially many sends, and so would many tries on each of a few levels.
 // pins: R2
 #[test]
 fn a_host_behind_itself_that_tries_again_is_refused_soon() {
@@ -177,7 +177,7 @@ fn a_host_behind_itself_that_tries_again_is_refused_soon() {
     }
 }
 
-/// A loop does not affect hosts outside of it.
+/// Checks that a loop does not affect hosts outside of it.
 // pins: R2
 #[test]
 fn one_that_sends_to_many_reaches_all_whatever_circles_there_are_beside_them() {

@@ -1,4 +1,4 @@
-//! The order of envelopes between one sender and one receiver.
+//! The order of envelopes between a sender and a receiver.
 
 use crate::common::*;
 use ganger_proc_api::{Envelope, Message, Payload, Payloads, Pid};

@@ -152,7 +152,7 @@ fn a_router_is_a_peer_of_another() {
     );
 }
 
-/// A receiver can answer the source of a message, through a third node as well.
+/// Checks that a receiver can answer the source of a message, through a third node as well.
 // pins: R3
 #[test]
 fn an_envelope_that_leaves_its_node_says_from_which_one_it_is() {
@@ -210,7 +210,8 @@ fn a_loop_of_routers_refuses_what_none_of_them_knows() {
     assert_eq!(far.take().len(), 1);
 }
 
-/// Two tries on each of many levels would need exponentially many sends.
+/// Sends among routers that try one another: two tries on each of many levels would need
+/// exponentially many sends.
 // pins: R2, R3
 #[test]
 fn routers_that_try_one_another_refuse_soon_what_none_of_them_knows() {

@@ -67,7 +67,7 @@ impl Drop for Ticket {
     }
 }
 
-/// A place where envelopes arrive. It checks the order of each sender's envelopes.
+/// A place where envelopes arrive. The place checks the order of each sender's envelopes.
 #[derive(Default)]
 struct Arrivals(Mutex<[Option<u64>; SENDERS]>);
 
