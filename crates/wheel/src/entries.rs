@@ -214,7 +214,7 @@ impl Key {
 mod tests {
     use super::*;
 
-    /// Entries with a single value, whose entry has two generations left.
+    /// Creates entries with a single value, whose entry has two generations left.
     fn nearly_used_up() -> (Entries<u8>, Key) {
         let mut entries = Entries::new();
         let index = entries.insert(|_| 1).index;

@@ -221,8 +221,8 @@ impl Slots {
 }
 
 impl Slot {
-    /// A slot without chunks. Its length is that of a full chunk, so that the next timer adds a
-    /// chunk.
+    /// A slot without chunks. Its length equals the length of a full chunk, so that the next timer
+    /// adds a chunk.
     const EMPTY: Self = Self {
         min: u64::MAX,
         first: NONE,

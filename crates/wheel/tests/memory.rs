@@ -35,7 +35,7 @@ static ALLOCATOR: Counting = Counting;
 
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
-/// Memory that the test harness may allocate meanwhile on other threads.
+/// Memory for the test harness, which may allocate meanwhile on other threads.
 const NOISE: usize = 16 << 10;
 
 fn live() -> usize {

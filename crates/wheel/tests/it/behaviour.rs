@@ -1,4 +1,4 @@
-//! The promises of a wheel, one in each test.
+//! The promises of a wheel, each in a test of its own.
 
 use ganger_wheel::{Key, Wheel};
 use std::mem;
@@ -71,7 +71,7 @@ fn time_does_not_go_back() {
     assert_eq!(fired(&mut wheel, 10 * TICK), [()]);
 }
 
-/// Returns a wheel with a thousand timers in one slot, far in the future.
+/// Returns a wheel with a thousand timers in a single slot, far in the future.
 fn one_slot() -> (Wheel<u64>, Vec<Key>) {
     let mut wheel = Wheel::new();
     let at = |id| (1 << 40) + 4 * id * TICK;
@@ -86,7 +86,7 @@ fn a_call_moves_no_more_than_it_may() {
     while wheel.advance(1 << 40, 10, |id| assert_eq!(id, 0)) {
         calls += 1;
     }
-    // Each timer moves once, and one timer fires.
+    // Each timer moves once, and a single timer fires.
     assert_eq!(calls, 101);
     assert_eq!(wheel.len(), 999);
 }
@@ -119,15 +119,16 @@ fn the_earliest_is_known_while_a_slot_is_being_emptied() {
     assert_eq!(wheel.next_due(), None);
 }
 
-/// Checks that the next moment is `next`, or `gone` of a timer that was removed. In the second case
-/// nothing fires at `gone`, and `next_due` then returns `next`.
+/// Checks that the next moment is `next`, or `gone` of a removed timer. In the second case nothing
+/// fires at `gone`, and `next_due` then returns `next`.
 fn assert_next<T: std::fmt::Debug>(wheel: &mut Wheel<T>, gone: u64, next: u64) {
     assert!([Some(gone), Some(next)].contains(&wheel.next_due()));
     assert_eq!(fired(wheel, gone).len(), 0);
     assert_eq!(wheel.next_due(), Some(next));
 }
 
-/// Returns a wheel with two timers of one slot; the earlier timer has moved down from the slot.
+/// Returns a wheel with two timers of the same slot; the earlier timer has moved down from the
+/// slot.
 fn half_moved() -> (Wheel<&'static str>, Key) {
     let mut wheel = Wheel::new();
     wheel.insert((4_096 + 200) * TICK, "later");
@@ -163,7 +164,7 @@ fn the_earliest_is_known_after_two_have_gone() {
     assert_next(&mut wheel, 1 << 40, (1 << 40) + 4 * TICK);
 }
 
-/// Cancelling timers in the order of their deadlines costs no more than another order.
+/// Checks that cancelling timers in the order of their deadlines costs no more than another order.
 #[test]
 fn what_is_cancelled_costs_one_moment_at_most() {
     let (mut wheel, keys) = one_slot();
@@ -198,7 +199,7 @@ fn a_slot_that_is_used_again_waits_for_its_time() {
     let cancelled = keys.map(|key| wheel.cancel(key));
     assert_eq!(cancelled, [Some(1), Some(2), Some(3)]);
     assert!(!wheel.advance(64 * TICK, 1, |_| panic!("early")));
-    // The same slot, one round of the level later.
+    // The same slot, a round of the level later.
     assert!(fired(&mut wheel, 4_096 * TICK).is_empty());
     wheel.insert((4_096 + 65) * TICK, 4);
     assert!(fired(&mut wheel, 4_100 * TICK).is_empty());

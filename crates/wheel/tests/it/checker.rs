@@ -6,7 +6,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-/// An operation on the wheel. Times are relative to the latest time that the wheel was given.
+/// An operation on the wheel. Times are relative to the latest time given to the wheel.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Op {
     Insert(Time),
@@ -118,20 +118,20 @@ pub(crate) struct Checker {
     timers: BTreeMap<usize, Timer>,
     stale: Vec<Key>,
     ledger: Ledger,
-    /// The latest time that the wheel was given.
+    /// The latest time given to the wheel.
     now: u64,
     /// Whether no timer is due and no due slot remains to be moved.
     is_settled: bool,
     /// How many timers have been removed or reset since the wheel was empty. Each of them may cost
-    /// one early moment.
+    /// an early moment.
     taken: usize,
-    /// Whether the ticks of all timers tell the order in which they fire.
+    /// Whether the ticks of all timers tell their order.
     is_ordered: bool,
 }
 
 const TICK: u64 = Wheel::<()>::TICK;
 
-/// Returns the first tick that begins at `at` or later.
+/// Returns the first tick from `at` on.
 fn tick_of(at: u64) -> u64 {
     at.div_ceil(TICK)
 }
@@ -162,7 +162,7 @@ impl Checker {
         assert!(ledger.borrow().iter().all(|&is_there| !is_there), "leaked");
     }
 
-    /// Plays operations that are encoded as bytes.
+    /// Plays operations encoded as bytes.
     pub(crate) fn play_bytes(bytes: &[u8]) {
         let (ops, _rest) = bytes.as_chunks();
         Self::play(ops.iter().copied().map(Op::from_bytes));
@@ -240,7 +240,7 @@ impl Checker {
         }
         let mut left = self.timers.values();
         assert!(!self.is_ordered || left.all(|timer| last <= timer.tick));
-        // After a call with an earlier time, timers that are due since may remain.
+        // After a call with an earlier time, due timers may remain.
         let time = if self.is_settled { self.now } else { now };
         if !more {
             let is_due = |timer: &Timer| tick_of(timer.at) <= time / TICK;

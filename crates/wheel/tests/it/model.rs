@@ -1,4 +1,4 @@
-//! Random operations on a wheel, beside a list of its expected timers.
+//! Random operations on a wheel, compared with a list of its expected timers.
 
 use super::checker::{BYTES, Checker, Op};
 use proptest::prelude::*;
