@@ -39,8 +39,8 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use unwind::Tables;
 
-/// Creates a sampler for threads in slots `0..slots`. It uses the real-time signal `signal`, or by
-/// default the last but one.
+/// Creates a sampler for threads in slots `0..slots`. The sampler uses the real-time signal
+/// `signal`, or by default the last but one.
 ///
 /// A backtrace ends before the first function whose name contains an element of `ends`. The
 /// signal's handler is installed for the whole program, and stays.
@@ -102,7 +102,7 @@ impl Backtraces {
             .filter(|_| is_current())
     }
 
-    /// Returns the sample of the slot's thread, if there is one.
+    /// Returns the sample of the slot's thread, if any.
     fn sample(&self, slot: usize) -> Option<Arc<Sample>> {
         let place = self.samples[slot].lock();
         place.unwrap_or_else(PoisonError::into_inner).clone()

@@ -12,9 +12,9 @@ pub fn thread_id() -> u32 {
     gettid().as_raw_nonzero().get().unsigned_abs()
 }
 
-/// What the system says of a thread again and again: its files stay open, and a look is one call.
+/// The system's view of a thread, for many looks: the files stay open, and a look is a single call.
 ///
-/// Two files are kept at most, those of the thread that it was asked about last.
+/// At most two files stay open: the files of the thread of the last look.
 #[derive(Debug, Default)]
 pub struct ThreadFiles {
     thread: u32,
@@ -55,7 +55,7 @@ impl ThreadFiles {
     }
 }
 
-/// Bytes of a file that are read: the name is short, and what follows the state does not count.
+/// The number of bytes read of a file: the name is short, and only the text up to the state counts.
 const ROOM: usize = 128;
 
 /// Reads a file of the thread from its beginning, and keeps the file open.
@@ -99,14 +99,14 @@ mod tests {
     use std::sync::mpsc;
     use std::thread;
 
-    /// A thread with this id in its name's place, which sleeps until the sender goes.
+    /// Starts a thread with this id in its name's place, which sleeps until the sender goes.
     fn sleeper() -> (u32, mpsc::Sender<()>, thread::JoinHandle<()>) {
         let (release, released) = mpsc::channel::<()>();
         let (tell, told) = mpsc::channel();
         let builder = thread::Builder::new().name("S) R (".to_owned());
         let sleeper = builder.spawn(move || {
             tell.send(thread_id()).unwrap();
-            // Disconnected is what it waits for.
+            // The thread waits for the disconnection.
             let _released = released.recv();
         });
         (told.recv().unwrap(), release, sleeper.unwrap())

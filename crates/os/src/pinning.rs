@@ -23,8 +23,8 @@ pub enum Pinning {
     /// The system decides, and may move workers between cores.
     #[default]
     Off,
-    /// One core for each worker, in turn, from the cores of the thread that builds the scheduler:
-    /// its affinity mask, which the system keeps within the cgroup's cpuset.
+    /// A core for each worker, in turn, from the cores of the thread that builds the scheduler: its
+    /// affinity mask, which the system keeps within the cgroup's cpuset.
     RoundRobin,
     /// These cores for the workers in turn; more workers than cores begin again at the first core.
     Cores(Vec<usize>),

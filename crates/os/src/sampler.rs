@@ -6,7 +6,7 @@ use std::{fmt, io};
 /// A function that uses a thread's id while the thread can't end; returns whether it succeeded.
 pub type WithId<'a> = dyn Fn(u32) -> bool + 'a;
 
-/// What a thread does at this moment, as a number.
+/// A thread's present act, as a number.
 ///
 /// # Safety
 /// `read` only loads from memory: the signal's handler calls it, which may interrupt any code of
@@ -16,7 +16,7 @@ pub unsafe trait Doing {
     fn read(&self) -> u64;
 }
 
-/// Takes backtraces of threads, one thread in each slot.
+/// Takes backtraces of threads, a single thread in each slot.
 pub trait Sampler: fmt::Debug + Send + Sync {
     /// Calls `f`. Meanwhile the calling thread, which has the slot, is available for backtraces;
     /// each says what the thread was doing at the interruption.
@@ -47,8 +47,8 @@ pub trait Sampler: fmt::Debug + Send + Sync {
 /// Looks at the stacks of threads again and again.
 pub trait Stacks {
     /// Asks the threads of these slots all at once where they are, and calls `each` with each
-    /// answer. Returns the number of threads that were asked; those that do not answer in 10 ms,
-    /// and those that are asked by another look at the moment, give no answer.
+    /// answer. Returns the number of asked threads. A thread gives no answer if 10 ms pass, or if
+    /// another look asks the thread at the moment.
     ///
     /// Blocks for a while. `with_thread` calls its second argument with the id of the slot's
     /// thread, while the thread can't end.
@@ -65,7 +65,7 @@ pub trait Stacks {
 pub struct Stack<'a> {
     /// The slot of the thread.
     pub slot: usize,
-    /// What it was doing: see [`Doing`].
+    /// The thread's act at this moment: see [`Doing`].
     pub doing: u64,
     /// The addresses of its frames, the innermost first.
     pub frames: &'a [u64],
@@ -92,7 +92,7 @@ impl fmt::Display for Function {
     }
 }
 
-/// The functions of an address: the function that was compiled into another one, before that one.
+/// The functions of an address: an inlined function comes before its caller.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Functions {
     /// The functions, the innermost first, without those from the first end on.

@@ -70,7 +70,7 @@ pub(super) struct Sample {
     stack_start: u64,
     /// `ip`, `sp`, `fp` and `lr`.
     registers: [AtomicU64; 4],
-    /// What the thread was doing.
+    /// The thread's act.
     doing: AtomicU64,
     /// How many words of the stack have been copied.
     copied: AtomicUsize,
@@ -80,7 +80,7 @@ pub(super) struct Sample {
 /// A thread's answer.
 pub(super) struct Copied {
     pub(super) registers: Registers,
-    /// What the thread was doing at the interruption.
+    /// The thread's act at the interruption.
     pub(super) doing: u64,
     /// The stack from the stack pointer on, outwards.
     pub(super) stack: Vec<u64>,
@@ -181,7 +181,7 @@ impl Patience {
         Self { began, lasts }
     }
 
-    /// For answers.
+    /// Creates the time limit for answers.
     pub(super) fn for_answers() -> Self {
         Self::new(PATIENCE)
     }

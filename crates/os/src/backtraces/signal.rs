@@ -10,12 +10,12 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 thread_local! {
-    /// What the handler needs on this thread, or null. A constant without a destructor, so that a
+    /// The handler's data on this thread, or null. A constant without a destructor, so that a
     /// handler may read it at any time; each thread sets it before it is asked.
     static HERE: AtomicPtr<Here<'static>> = const { AtomicPtr::new(ptr::null_mut()) };
 }
 
-/// What the handler needs on a thread.
+/// The handler's data on a thread.
 pub(super) struct Here<'a> {
     pub(super) sample: &'a Sample,
     pub(super) doing: &'a dyn Doing,
@@ -112,8 +112,8 @@ fn action(signal: i32, new: Option<&libc::sigaction>) -> io::Result<libc::sighan
     }
 }
 
-/// The handler, which may interrupt any code. As it only loads and stores, `errno` stays as well;
-/// what it calls by [`Doing`] only loads.
+/// Handles the signal, which may interrupt any code. As it only loads and stores, `errno` stays as
+/// well; what it calls by [`Doing`] only loads.
 extern "C" fn on_signal(_: libc::c_int, _: *mut libc::siginfo_t, context: *mut c_void) {
     // Ordering: Acquire pairs with the swap in `set_here`, on the same thread.
     let here = HERE.with(|it| it.load(Ordering::Acquire));

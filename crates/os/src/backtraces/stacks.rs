@@ -1,7 +1,7 @@
 //! Looks at many threads at once, again and again.
 //!
 //! **Problem.** A thread without a processor answers late. A profiler that waits for each thread in
-//! turn comes too late for the others.
+//! turn comes too late for the later threads.
 //!
 //! **Protocol.** All threads are asked before the first answer is waited for, and they share one
 //! deadline. The threads run on while the asker unwinds the copies. A look sends no

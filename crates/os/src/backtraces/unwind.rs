@@ -133,6 +133,8 @@ unsafe fn module(info: &libc::dl_phdr_info) -> Option<Module<Vec<u8>>> {
     Some(Module::new(String::new(), mapped, info.dlpi_addr, sections))
 }
 
+/// Copies a range of addresses.
+///
 /// # Safety
 /// These addresses, relative to the base, are mapped, and their contents do not change.
 unsafe fn copy(base: u64, at: &Range<u64>) -> Vec<u8> {
