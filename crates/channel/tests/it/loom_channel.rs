@@ -147,7 +147,7 @@ fn a_wait_changes_its_waker_while_it_is_served() {
     });
 }
 
-/// Returns a value while the channel is closed: the value is received once before the end.
+/// Gives a value back while the channel is closed: the value is received once before the end.
 // pins: Q3
 #[test]
 fn a_value_comes_back_while_the_channel_is_closed() {
