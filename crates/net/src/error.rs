@@ -2,7 +2,7 @@
 
 use std::io;
 
-/// The socket was closed by this side.
+/// Creates the error of a socket closed by this side.
 pub(crate) fn closed() -> io::Error {
     io::Error::new(
         io::ErrorKind::NotConnected,
@@ -10,7 +10,7 @@ pub(crate) fn closed() -> io::Error {
     )
 }
 
-/// The deadline of the operation has passed.
+/// Creates the error of an operation whose deadline has passed.
 pub(crate) fn timed_out() -> io::Error {
     io::Error::new(
         io::ErrorKind::TimedOut,
@@ -18,7 +18,7 @@ pub(crate) fn timed_out() -> io::Error {
     )
 }
 
-/// The scheduler has halted.
+/// Creates the error of a halted scheduler.
 pub(crate) fn halted() -> io::Error {
     io::Error::new(
         io::ErrorKind::NotConnected,
@@ -26,30 +26,30 @@ pub(crate) fn halted() -> io::Error {
     )
 }
 
-/// The thread belongs to no scheduler with a network.
+/// Creates the error of a thread without a scheduler with a network.
 pub(crate) fn no_network() -> io::Error {
     io::Error::other(
         "no network on this thread: give a `Net` to `Builder::driver`, or call `Net::enter`",
     )
 }
 
-/// The call blocks, and no spare can replace the thread.
+/// Creates the error of a blocking call on a thread without a spare to replace it.
 pub(crate) fn no_process() -> io::Error {
     io::Error::other("a blocking call must come from a process: call it in a task or a step")
 }
 
-/// No process runs on the thread.
+/// Creates the error of a thread without a process.
 #[cfg(feature = "hyper")]
 pub(crate) fn not_in_a_process() -> io::Error {
     io::Error::other("no process runs on this thread: call `Rt::current` in a task or a step")
 }
 
-/// The call has ended without a result.
+/// Creates the error of a call without a result.
 pub(crate) fn no_result() -> io::Error {
     io::Error::other("the blocking call left no result: it has panicked, or the scheduler stops")
 }
 
-/// A simulation has no sockets of the system.
+/// Creates the error of a simulation, which has no sockets of the system.
 pub(crate) fn no_system() -> io::Error {
     let text = "not available in a simulation: use its simulated sockets and signals";
     io::Error::new(io::ErrorKind::Unsupported, text)

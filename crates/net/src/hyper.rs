@@ -131,7 +131,7 @@ pub struct Rt {
 }
 
 impl Rt {
-    /// The timer and the executor of the calling process, and of its scheduler.
+    /// Returns the timer and the executor of the calling process, and of its scheduler.
     ///
     /// # Errors
     /// `Other` on a thread without a process.

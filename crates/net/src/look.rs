@@ -66,7 +66,7 @@ pub enum SocketKind {
 }
 
 impl SocketKind {
-    /// Its name: lower case, with underscores.
+    /// Returns the name: lower case, with underscores.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -97,7 +97,7 @@ pub struct About {
 }
 
 impl About {
-    /// Of a socket without an address.
+    /// Describes a socket without an address.
     pub(crate) fn of(kind: SocketKind) -> Self {
         Self {
             kind,

@@ -25,7 +25,7 @@ use std::time::Duration;
 pub struct Net(Arc<Reactor>);
 
 impl Net {
-    /// A network with a poller of the system.
+    /// Creates a network with a poller of the system.
     ///
     /// # Errors
     /// When the system refuses a poller.
@@ -33,7 +33,7 @@ impl Net {
         Reactor::new().map(Self)
     }
 
-    /// As [`new`](Self::new), with the poller for other systems than Linux.
+    /// Creates a network as [`new`](Self::new) does, with the poller for other systems than Linux.
     #[cfg(feature = "portable")]
     #[doc(hidden)]
     pub fn portable() -> io::Result<Self> {
@@ -60,7 +60,7 @@ impl Net {
         &self.0
     }
 
-    /// The number of open sockets.
+    /// Returns the number of open sockets.
     #[must_use]
     pub fn sockets(&self) -> usize {
         self.0.sockets()

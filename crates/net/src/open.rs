@@ -6,9 +6,9 @@ use crate::sim::SimNet;
 use ganger_sched::Handle;
 use ganger_sched::internal::HandleInternals as _;
 
-/// The open sockets of a scheduler with ids above `after`, at most `most`, in the order of their
-/// ids, and how many sockets are open in all. Ids rise and are never used twice, so the id of the
-/// last socket is the `after` of the next page.
+/// Returns the open sockets of a scheduler with ids above `after`, at most `most`, in the order of
+/// their ids, and how many sockets are open in all. Ids rise and are never used twice, so the id of
+/// the last socket is the `after` of the next page.
 ///
 /// `None` where neither [`Net`] nor a simulated network drives the scheduler.
 ///

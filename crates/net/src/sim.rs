@@ -56,7 +56,7 @@ impl SimNet {
         Self { world, reactor }
     }
 
-    /// The builder, with a simulated network.
+    /// Returns the builder with a simulated network.
     pub fn add_to(builder: Builder) -> Builder {
         builder.when_built(|scheduler| Self::add_in(&Arc::default(), scheduler))
     }
@@ -80,7 +80,7 @@ impl SimNet {
         });
     }
 
-    /// The simulated network of a scheduler, if it has one.
+    /// Returns the simulated network of a scheduler, if it has one.
     #[must_use]
     pub fn of(scheduler: &Handle) -> Option<Arc<Self>> {
         scheduler.find_extension()
@@ -122,7 +122,7 @@ impl SimNet {
         &self.reactor
     }
 
-    /// The number of open sockets.
+    /// Returns the number of open sockets.
     #[must_use]
     pub fn sockets(&self) -> usize {
         self.reactor.sockets()
@@ -171,13 +171,14 @@ impl SimNet {
 pub struct Lan(Arc<Sea>);
 
 impl Lan {
-    /// A network without machines.
+    /// Creates a network without machines.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The builder of a machine, with its part of this network: [`SimNet::of`] gives the part.
+    /// Returns the builder of a machine, with its part of this network: [`SimNet::of`] gives the
+    /// part.
     pub fn add_to(&self, builder: Builder) -> Builder {
         let sea = Arc::clone(&self.0);
         builder.when_built(move |scheduler| SimNet::add_in(&sea, scheduler))

@@ -45,7 +45,8 @@ fn descriptors_come_back_and_a_server_without_any_waits() {
     come_back(before);
 }
 
-/// The last thread of a scheduler closes the poller, after the drop of the scheduler's handle.
+/// Waits until the descriptors are closed: the last thread of a scheduler closes the poller, after
+/// the drop of the scheduler's handle.
 fn come_back(before: usize) {
     let end = Instant::now() + Duration::from_secs(60);
     while descriptors() != before {

@@ -78,7 +78,7 @@ impl Values {
         Ok(usize::try_from(number)?)
     }
 
-    /// The process behind the command.
+    /// Returns the process behind the command.
     fn asker(&self) -> Result<Address, BoxError> {
         let found = |pid| here::scheduler()?.address(pid);
         (self.asker.and_then(found)).ok_or_else(|| "the process that asks has ended".into())
@@ -125,7 +125,7 @@ fn wait(
     Ok(Box::pin(async { Ok(wait.await?.into()) }))
 }
 
-/// An answer without a wait.
+/// Returns an answer without a wait.
 fn at_once(result: io::Result<impl Into<Payload>>) -> Result<Wait, BoxError> {
     let result = result.map(Into::into);
     Ok(Box::pin(async { result }))

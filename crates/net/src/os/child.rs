@@ -100,7 +100,7 @@ impl Child {
         Self::start(command, EndEvent::new)
     }
 
-    /// As [`spawn`](Self::spawn), on other systems than Linux.
+    /// Starts a child as [`spawn`](Self::spawn) does on other systems than Linux.
     #[cfg(feature = "portable")]
     #[doc(hidden)]
     pub fn spawn_portable(command: &mut Command) -> io::Result<Self> {
@@ -147,7 +147,7 @@ impl Child {
         this
     }
 
-    /// The system's number for the child.
+    /// Returns the system's number for the child.
     #[must_use]
     pub fn id(&self) -> u32 {
         self.id
@@ -162,7 +162,7 @@ impl Child {
         self.exit.wait(Direction::Read, Exit::status).await
     }
 
-    /// The status of the child, if it has ended. Does not wait.
+    /// Returns the status of the child, if it has ended. Does not wait.
     ///
     /// # Errors
     /// Errors of the system.
@@ -275,14 +275,15 @@ impl EndEvent {
         Self::signal()
     }
 
-    /// The first check of the child comes later, so it sees an end before this call.
+    /// Watches for the end of a child by its signal. The first check comes later, and sees an end
+    /// before this call.
     fn signal() -> io::Result<Self> {
         Notice::of(SignalKind::CHILD).map(Self::Signal)
     }
 }
 
 impl Exit {
-    /// The status. Fails with `WouldBlock` until the child has ended.
+    /// Returns the status. Fails with `WouldBlock` until the child has ended.
     fn status(&self) -> io::Result<ExitStatus> {
         if let EndEvent::Signal(notice) = &self.end_event {
             // Fails if no signal has come.
@@ -391,7 +392,8 @@ impl Transport for Pipe {
         (&self.file).write_vectored(bytes)
     }
 
-    /// Only the close ends a pipe to a child. A pipe from a child has nothing to end.
+    /// Ends nothing: only the close ends a pipe to a child, and a pipe from a child has nothing to
+    /// end. A pipe from a child has nothing to end.
     fn shutdown(&self, _: Shutdown) -> io::Result<()> {
         match self.is_to_child {
             true => Err(io::Error::new(

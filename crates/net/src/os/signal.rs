@@ -40,13 +40,13 @@ impl SignalKind {
     /// SIGUSR2.
     pub const USER_2: Self = Self(Named::USR2.as_raw());
 
-    /// The signal with this number.
+    /// Returns the signal with this number.
     #[must_use]
     pub const fn from_raw(number: i32) -> Self {
         Self(number)
     }
 
-    /// The number of the signal.
+    /// Returns the number of the signal.
     #[must_use]
     pub const fn as_raw(self) -> i32 {
         self.0
@@ -90,7 +90,7 @@ enum Raised {
     Simulated(SimSignal),
 }
 
-/// Ctrl-C in the terminal: SIGINT.
+/// Receives Ctrl-C in the terminal: SIGINT.
 ///
 /// # Errors
 /// As for [`Signal::new`].
@@ -159,13 +159,13 @@ impl Signal {
         self.0.wait(Direction::Read, take).await
     }
 
-    /// [`recv`](Self::recv) ends within this time from now: see
+    /// Limits [`recv`](Self::recv) to this time from now: see
     /// [`Stream::set_read_deadline`](crate::Stream::set_read_deadline).
     pub fn set_deadline(&self, within: Option<Duration>) {
         self.0.set_deadline(Direction::Read, within);
     }
 
-    /// A handle that ends the waits from anywhere.
+    /// Returns a handle that ends the waits from anywhere.
     #[must_use]
     pub fn closer(&self) -> Closer {
         Closer::of(&self.0)

@@ -119,7 +119,7 @@ impl Poller {
         let _ = (&self.notifier).write(&1_u64.to_ne_bytes());
     }
 
-    /// Whether `notify` was called since the last call of this method.
+    /// Returns whether `notify` was called since the last call of this method.
     #[cfg(test)]
     pub(crate) fn take_notice(&self) -> bool {
         std::io::Read::read(&mut (&self.notifier), &mut [0; 8]).is_ok()

@@ -111,7 +111,7 @@ macro_rules! with {
 }
 
 impl Poller {
-    /// The poller for this system.
+    /// Creates the poller for this system.
     pub(crate) fn new() -> io::Result<Self> {
         #[cfg(target_os = "linux")]
         return epoll::Poller::new().map(Self::Epoll);
@@ -119,7 +119,7 @@ impl Poller {
         return Self::portable();
     }
 
-    /// The poller for other systems.
+    /// Creates the poller for other systems.
     #[cfg(any(feature = "portable", not(target_os = "linux")))]
     pub(crate) fn portable() -> io::Result<Self> {
         portable::Poller::new().map(Self::Portable)
@@ -130,7 +130,7 @@ impl Poller {
         with!(self, it => it.add(socket, id))
     }
 
-    /// Whether [`arm`](Self::arm) has to be called for each event.
+    /// Returns whether each event needs a call of [`arm`](Self::arm).
     pub(crate) fn is_armed(&self) -> bool {
         match self {
             #[cfg(target_os = "linux")]
@@ -165,7 +165,7 @@ impl Poller {
         with!(self, it => it.notify());
     }
 
-    /// Whether `notify` was called since the last call of this method.
+    /// Returns whether `notify` was called since the last call of this method.
     #[cfg(all(test, target_os = "linux"))]
     pub(crate) fn take_notice(&self) -> bool {
         match self {

@@ -66,7 +66,7 @@ impl Poller {
     }
 }
 
-/// On systems with 32 bits the keys repeat after 2^32 sockets.
+/// Returns the key of a socket: on systems with 32 bits the keys repeat after 2^32 sockets.
 #[allow(clippy::cast_possible_truncation, reason = "see above")]
 fn key(id: u64) -> usize {
     id as usize

@@ -50,7 +50,7 @@ struct Registered {
 
 /// A socket that readers look at.
 pub(crate) trait Look: Send + Sync {
-    /// What is known of it; none once it is closed.
+    /// Describes the socket; `None` after the close.
     fn look(&self) -> Option<SocketLook>;
 }
 
@@ -80,7 +80,7 @@ impl Reactor {
         Ok(Self::system(Poller::new()?))
     }
 
-    /// As `new`, with the poller for other systems than Linux.
+    /// Creates a reactor as `new` does, with the poller for other systems than Linux.
     #[cfg(feature = "portable")]
     pub(crate) fn portable() -> io::Result<Arc<Self>> {
         Ok(Self::system(Poller::portable()?))
@@ -120,17 +120,17 @@ impl Reactor {
         f()
     }
 
-    /// The network of this thread.
+    /// Returns the network of this thread.
     pub(crate) fn current() -> io::Result<Arc<Self>> {
         CURRENT.with_borrow(|reactor| reactor.clone().ok_or_else(error::no_network))
     }
 
-    /// The number of open sockets.
+    /// Returns the number of open sockets.
     pub(crate) fn sockets(&self) -> usize {
         lock(&self.sockets).by_id.len()
     }
 
-    /// The poller. A simulation has none.
+    /// Returns the poller. Fails in a simulation. A simulation has none.
     pub(crate) fn poller(&self) -> io::Result<&Poller> {
         match &self.backend {
             Backend::System { poller, .. } => Ok(poller),
@@ -138,7 +138,7 @@ impl Reactor {
         }
     }
 
-    /// Whether the poller has to be asked for each event.
+    /// Returns whether each event needs a call of the poller.
     pub(crate) fn is_armed(&self) -> bool {
         match &self.backend {
             Backend::System { poller, .. } => poller.is_armed(),
@@ -146,7 +146,7 @@ impl Reactor {
         }
     }
 
-    /// The simulated network, in a simulation.
+    /// Returns the simulated network, in a simulation.
     pub(crate) fn world(&self) -> Option<&Arc<World>> {
         match &self.backend {
             Backend::System { .. } => None,
@@ -158,7 +158,7 @@ impl Reactor {
         &self.timers
     }
 
-    /// The readiness of a new socket, with its id.
+    /// Creates the readiness of a new socket, with its id.
     pub(crate) fn new_io(&self) -> Arc<ScheduledIo> {
         // Ordering: Relaxed: only that no two sockets have the same id.
         let id = self.last_id.fetch_add(1, Ordering::Relaxed) + 1;
@@ -176,8 +176,8 @@ impl Reactor {
         Ok(())
     }
 
-    /// The sockets with ids above `after`, at most `most`, in the order of their ids, and how many
-    /// are open. O(open sockets).
+    /// Returns the sockets with ids above `after`, at most `most`, in the order of their ids, and
+    /// how many are open. O(open sockets).
     pub(crate) fn look(&self, after: u64, most: usize) -> (Vec<SocketLook>, usize) {
         let sockets = lock(&self.sockets);
         let mut lowest = BinaryHeap::new();
@@ -331,13 +331,13 @@ impl Reactor {
         wake_all(wakers);
     }
 
-    /// Whether any operation waits.
+    /// Returns whether any operation waits.
     pub(crate) fn is_awaited(&self) -> bool {
         let all = lock(&self.sockets).all();
         all.iter().any(|io| io.is_awaited())
     }
 
-    /// The scheduler has halted: all operations fail from now on.
+    /// Ends all operations, present and later, as the scheduler has halted.
     pub(crate) fn halt(&self) {
         let mut sockets = lock(&self.sockets);
         sockets.is_over = true;

@@ -144,7 +144,8 @@ impl DirectionState {
         }
     }
 
-    /// The waits of these processes have ended in the other direction.
+    /// Counts the tries in a row anew, if a process among `woken` has made them: its wait in the
+    /// other direction has ended.
     fn begin_anew(&mut self, woken: &[Waker]) {
         if woken.iter().any(|it| it.data().addr() == self.tried_by) {
             self.in_a_row = 0;
@@ -284,13 +285,13 @@ impl ScheduledIo {
         armed.map(|()| Attempt::Wait)
     }
 
-    /// Whether an operation waits.
+    /// Returns whether an operation waits.
     pub(crate) fn is_awaited(&self) -> bool {
         let state = lock(&self.state);
         state.read.is_awaited() || state.write.is_awaited()
     }
 
-    /// The waiting operations, at most [`MOST_WAITERS`].
+    /// Returns the waiting operations, at most [`MOST_WAITERS`].
     pub(crate) fn waiters(&self) -> Vec<SocketWaiter> {
         let state = lock(&self.state);
         let of = |direction, it: &DirectionState| {
@@ -309,7 +310,7 @@ impl ScheduledIo {
         waiters
     }
 
-    /// The direction was not ready, unless it has become ready since this tick.
+    /// Marks a direction as not ready, unless it has become ready since this tick.
     pub(crate) fn clear(&self, direction: Direction, tick: u64) {
         let mut state = lock(&self.state);
         let it = state.direction(direction);
@@ -318,7 +319,8 @@ impl ScheduledIo {
         }
     }
 
-    /// Less came than there was room for: the socket is drained, unless its events say otherwise.
+    /// Marks a direction as not ready after a short transfer: the socket is drained, unless its
+    /// events say otherwise.
     pub(crate) fn clear_short(&self, direction: Direction, tick: u64) {
         let mut state = lock(&self.state);
         let it = state.direction(direction);
@@ -364,7 +366,7 @@ impl ScheduledIo {
         wake_all(wakers);
     }
 
-    /// All operations of a direction, present and later, end within this time from now.
+    /// Ends all operations of a direction, present and later, within this time from now.
     pub(crate) fn set_deadline(
         &self,
         timers: &Timers,
@@ -384,7 +386,8 @@ impl ScheduledIo {
         wake_all(wakers);
     }
 
-    /// A timer of this socket has expired.
+    /// Ends the waits of a direction whose timer has expired, or arms the timer of a later
+    /// deadline.
     pub(super) fn deadline_passed(
         &self,
         timers: &Timers,
@@ -401,7 +404,7 @@ impl ScheduledIo {
         }
     }
 
-    /// All operations fail from now on.
+    /// Ends all operations, present and later.
     pub(crate) fn end(&self, timers: &Timers, end: End, wakers: &mut Vec<Waker>) {
         let mut state = lock(&self.state);
         state.end.get_or_insert(end);
@@ -458,8 +461,8 @@ mod tests {
         fn wake(self: Arc<Self>) {}
     }
 
-    /// The number of writes before one gives way, or 1,000. Before each of them that process waits
-    /// until the socket is ready for a read.
+    /// Returns the number of writes before a process gives way, or 1,000. Before each write the
+    /// reader waits until the socket is ready for a read.
     fn writes_beside_reads_of(reader: &Waker, writer: &Waker) -> usize {
         let timers = Timers::system(Arc::new(Poller::new().unwrap()));
         let io = ScheduledIo::new(1);

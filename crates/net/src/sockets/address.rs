@@ -7,13 +7,13 @@ use std::net::{IpAddr, SocketAddr, SocketAddrV4, SocketAddrV6};
 /// text of both. For operations that look up hosts, such as
 /// [`TcpStream::connect`](crate::TcpStream::connect), a text may have the name of a host.
 pub trait ToAddress {
-    /// The address.
+    /// Returns the address.
     ///
     /// # Errors
     /// `InvalidInput` when a text is not an address: the name of a host, for example.
     fn to_address(&self) -> io::Result<SocketAddr>;
 
-    /// The name of a host and the port, if the text has them.
+    /// Returns the name of a host and the port, if the text has them.
     fn to_name(&self) -> Option<(&str, u16)> {
         None
     }

@@ -105,7 +105,7 @@ struct Looked {
 }
 
 impl<R> BufReader<R> {
-    /// A reader with an empty buffer.
+    /// Creates a reader with an empty buffer.
     pub fn new(inner: R) -> Self {
         Self {
             inner,
@@ -116,19 +116,19 @@ impl<R> BufReader<R> {
         }
     }
 
-    /// The buffered bytes.
+    /// Returns the buffered bytes.
     #[must_use]
     pub fn buffer(&self) -> &[u8] {
         &self.buffer[self.start..self.end]
     }
 
-    /// The source: for its deadline, for example.
+    /// Returns the source: for its deadline, for example.
     #[must_use]
     pub fn get_ref(&self) -> &R {
         &self.inner
     }
 
-    /// The source, and the buffered bytes.
+    /// Returns the source, and the buffered bytes.
     #[must_use]
     pub fn into_parts(self) -> (R, Vec<u8>) {
         let left = self.buffer().to_vec();
@@ -165,7 +165,7 @@ impl<R> BufReader<R> {
         (self.start, self.end) = (0, kept);
     }
 
-    /// The position of the delimiter in the buffered bytes.
+    /// Returns the position of the delimiter in the buffered bytes.
     fn find(&mut self, delimiter: u8) -> Option<usize> {
         if self.looked.delimiter != delimiter {
             self.looked = Looked {
@@ -305,7 +305,7 @@ impl<R: AsyncRead + Unpin> BufReader<R> {
         self.skip_until(b'\n').await
     }
 
-    /// As [`skip_line`](Self::skip_line), up to another delimiter.
+    /// Skips as [`skip_line`](Self::skip_line) does, up to another delimiter.
     ///
     /// # Errors
     /// As there.
@@ -370,7 +370,7 @@ pub struct BufWriter<W> {
 }
 
 impl<W> BufWriter<W> {
-    /// A writer with an empty buffer.
+    /// Creates a writer with an empty buffer.
     pub fn new(inner: W) -> Self {
         Self {
             inner,
@@ -379,19 +379,19 @@ impl<W> BufWriter<W> {
         }
     }
 
-    /// The buffered bytes.
+    /// Returns the buffered bytes.
     #[must_use]
     pub fn buffer(&self) -> &[u8] {
         &self.buffer[self.written..]
     }
 
-    /// The target: for its deadline, for example.
+    /// Returns the target: for its deadline, for example.
     #[must_use]
     pub fn get_ref(&self) -> &W {
         &self.inner
     }
 
-    /// The target, and the buffered bytes.
+    /// Returns the target, and the buffered bytes.
     #[must_use]
     pub fn into_parts(self) -> (W, Vec<u8>) {
         let left = self.buffer().to_vec();
@@ -464,8 +464,8 @@ impl<W: fmt::Debug> fmt::Debug for BufWriter<W> {
 }
 
 impl<T: Transport> Stream<T> {
-    /// [Halves](Self::split) with buffers: a reader of lines with a limit, and a writer that joins
-    /// small writes.
+    /// Splits the stream into [halves](Self::split) with buffers: a reader of lines with a limit,
+    /// and a writer that joins small writes.
     #[must_use]
     pub fn split_buffered(self) -> (BufReader<ReadHalf<T>>, BufWriter<WriteHalf<T>>) {
         let (reads, writes) = self.split();

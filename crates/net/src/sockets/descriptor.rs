@@ -21,9 +21,10 @@ fn of<S: IoSource>(socket: &Socket<S>) -> io::Result<Descriptor> {
 }
 
 impl<T: Transport> Stream<T> {
-    /// Another descriptor of the system's socket, for settings without a call here. The descriptor
-    /// has `AsFd` and `AsRawFd`, on Windows `AsSocket` and `AsRawSocket`, and its settings hold for
-    /// this connection. Drop it soon: while it is open, the peer sees no end of this side.
+    /// Returns another descriptor of the system's socket, for settings without a call here. The
+    /// descriptor has `AsFd` and `AsRawFd`, on Windows `AsSocket` and `AsRawSocket`, and its
+    /// settings hold for this connection. Drop it soon: while it is open, the peer sees no end of
+    /// this side.
     ///
     /// ```
     /// # use ganger_net::Net;
@@ -53,8 +54,8 @@ impl<T: Transport> Stream<T> {
 }
 
 impl<L: Listening> Listener<L> {
-    /// Another descriptor of the system's socket: see [`Stream::descriptor`]. While it is open, the
-    /// system takes connections even after the close of this listener.
+    /// Returns another descriptor of the system's socket: see [`Stream::descriptor`]. While it is
+    /// open, the system takes connections even after the close of this listener.
     ///
     /// # Errors
     /// As there.
@@ -64,7 +65,7 @@ impl<L: Listening> Listener<L> {
 }
 
 impl UdpSocket {
-    /// Another descriptor of the system's socket: see [`Stream::descriptor`].
+    /// Returns another descriptor of the system's socket: see [`Stream::descriptor`].
     ///
     /// # Errors
     /// As there.

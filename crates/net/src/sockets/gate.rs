@@ -44,7 +44,7 @@ impl Gate {
         self.wait(Direction::Write, try_empty).await
     }
 
-    /// The number of open connections.
+    /// Returns the number of open connections.
     pub(crate) fn open(&self) -> usize {
         *lock(&self.open)
     }

@@ -74,7 +74,7 @@ impl<L: Listening> Incoming<L> {
         }
     }
 
-    /// The number of open connections. A waiting `accept` counts as a connection.
+    /// Returns the number of open connections. A waiting `accept` counts as a connection.
     #[must_use]
     pub fn open(&self) -> usize {
         self.gate.open()
@@ -88,13 +88,13 @@ impl<L: Listening> Incoming<L> {
         let _ = self.gate.emptied().await;
     }
 
-    /// The listener.
+    /// Returns the listener.
     #[must_use]
     pub fn listener(&self) -> &Listener<L> {
         &self.listener
     }
 
-    /// A handle that closes the listener from anywhere. The connections stay open.
+    /// Returns a handle that closes the listener from anywhere. The connections stay open.
     #[must_use]
     pub fn closer(&self) -> Closer {
         self.listener.closer()
@@ -109,7 +109,7 @@ impl<L: Listening> fmt::Debug for Incoming<L> {
     }
 }
 
-/// Whether the system lacks a resource for now.
+/// Returns whether the system lacks a resource for now.
 fn is_of_shortage(error: &io::Error) -> bool {
     #[cfg(unix)]
     let is_so = {

@@ -40,8 +40,8 @@ impl<L: Listening> Listener<L> {
         self.accept_as(None).await
     }
 
-    /// As [`accept`](Self::accept). The close of the connection frees the permit; an error frees it
-    /// at once.
+    /// Accepts a connection as [`accept`](Self::accept) does, under a permit. The close of the
+    /// connection frees the permit; an error frees it at once.
     pub(crate) async fn accept_as(
         &self,
         permit: Option<Permit>,
@@ -56,13 +56,12 @@ impl<L: Listening> Listener<L> {
         Ok((Stream(socket), address))
     }
 
-    /// [`accept`](Self::accept) ends within this time from now: see
-    /// [`Stream::set_read_deadline`].
+    /// Limits [`accept`](Self::accept) to this time from now: see [`Stream::set_read_deadline`].
     pub fn set_deadline(&self, within: Option<Duration>) {
         self.0.set_deadline(Direction::Read, within);
     }
 
-    /// A handle that closes the listener from anywhere.
+    /// Returns a handle that closes the listener from anywhere.
     #[must_use]
     pub fn closer(&self) -> Closer {
         Closer::of(&self.0)
@@ -74,8 +73,8 @@ impl<L: Listening> Listener<L> {
     }
 }
 
-/// Whether the new connection is at fault, and not the listener. Linux passes on errors of the
-/// network (accept(2), "Error handling").
+/// Returns whether the new connection is at fault, and not the listener. Linux passes on errors of
+/// the network (accept(2), "Error handling").
 fn is_of_connection(error: &io::Error) -> bool {
     #[cfg(target_os = "linux")]
     let is_so = {

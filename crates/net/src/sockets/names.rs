@@ -33,7 +33,7 @@ pub async fn resolve(host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
     addresses(host.to_owned(), port, None).await
 }
 
-/// As [`resolve`], within a time.
+/// Resolves a name as [`resolve`] does, within a time.
 pub(crate) async fn addresses(
     host: String,
     port: u16,

@@ -29,7 +29,7 @@ impl Default for Keepalive {
 }
 
 impl Keepalive {
-    /// The first probe comes after this time without traffic. Systems count in whole seconds.
+    /// Sets the time without traffic before the first probe. Systems count in whole seconds.
     #[must_use]
     pub const fn after(idle: Duration) -> Self {
         Self {
@@ -109,7 +109,7 @@ pub struct TcpOptions {
 }
 
 impl TcpOptions {
-    /// The defaults of the system.
+    /// Creates the defaults of the system.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -133,14 +133,14 @@ impl TcpOptions {
         }
     }
 
-    /// Whether small writes go out at once, and do not wait for more (`TCP_NODELAY`).
+    /// Sets whether small writes go out at once, and do not wait for more (`TCP_NODELAY`).
     #[must_use]
     pub fn nodelay(self, nodelay: bool) -> Self {
         Self { nodelay, ..self }
     }
 
-    /// The system's room for received bytes (`SO_RCVBUF`). Linux doubles it, and stops to adapt it
-    /// to the traffic.
+    /// Sets the system's room for received bytes (`SO_RCVBUF`). Linux doubles it, and stops to
+    /// adapt it to the traffic.
     #[must_use]
     pub fn recv_buffer(self, bytes: usize) -> Self {
         let recv_buffer = Some(bytes);
@@ -150,8 +150,8 @@ impl TcpOptions {
         }
     }
 
-    /// The system's room for bytes to send (`SO_SNDBUF`). Linux doubles it, and stops to adapt it
-    /// to the traffic.
+    /// Sets the system's room for bytes to send (`SO_SNDBUF`). Linux doubles it, and stops to adapt
+    /// it to the traffic.
     #[must_use]
     pub fn send_buffer(self, bytes: usize) -> Self {
         let send_buffer = Some(bytes);
@@ -161,15 +161,15 @@ impl TcpOptions {
         }
     }
 
-    /// Whether several listeners may have the same address and port, each with this setting
+    /// Sets whether several listeners may have the same address and port, each with this setting
     /// (`SO_REUSEPORT`): the system deals the connections out. Unix only.
     #[must_use]
     pub fn reuse_port(self, reuse_port: bool) -> Self {
         Self { reuse_port, ..self }
     }
 
-    /// Whether a listener at `[::]` takes connections of IPv4 as well (`IPV6_V6ONLY`). The default
-    /// depends on the system.
+    /// Sets whether a listener at `[::]` takes connections of IPv4 as well (`IPV6_V6ONLY`). The
+    /// default depends on the system.
     #[must_use]
     pub fn dual_stack(self, dual_stack: bool) -> Self {
         let dual_stack = Some(dual_stack);

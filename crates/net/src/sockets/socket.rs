@@ -15,21 +15,21 @@ use std::time::Duration;
 
 /// A socket of the system or of a simulation. Its operations never block.
 pub trait IoSource: Send + Sync + 'static {
-    /// True if a short read or write means that the socket is drained or full.
+    /// Returns whether a short read or write means a drained or full socket.
     fn short_is_last(&self) -> bool {
         false
     }
 
-    /// The system's socket, if it has one.
+    /// Returns the system's socket, if it has one.
     fn lent(&self) -> Option<Lent<'_>>;
 
-    /// From now on, its close breaks the connection.
+    /// Makes the later close break the connection.
     fn abort(&self) {}
 
     #[doc(hidden)]
     fn about(&self) -> About;
 
-    /// From now on, reports its events under this id, if the poller does not see them.
+    /// Reports the socket's events under this id from now on, if the poller does not see them.
     fn watch(&self, id: u64) {
         let _ = id;
     }
@@ -180,7 +180,7 @@ impl<S: IoSource> Socket<S> {
         poll_fn(|context| self.poll(direction, waiter.slot(), context, &mut operation)).await
     }
 
-    /// As [`wait`](Self::wait), in a yield.
+    /// Waits as [`wait`](Self::wait) does, in a yield.
     pub(crate) async fn wait_in_yield<R>(
         &self,
         direction: Direction,
@@ -191,7 +191,7 @@ impl<S: IoSource> Socket<S> {
             .await
     }
 
-    /// As [`wait`](Self::wait), for up to `room` bytes.
+    /// Waits as [`wait`](Self::wait) does, for up to `room` bytes.
     pub(crate) async fn wait_bytes(
         &self,
         direction: Direction,
@@ -300,7 +300,7 @@ impl Closer {
         }
     }
 
-    /// Whether the socket is closed.
+    /// Returns whether the socket is closed.
     #[must_use]
     pub fn is_closed(&self) -> bool {
         self.0.upgrade().is_none_or(|socket| socket.is_closed())

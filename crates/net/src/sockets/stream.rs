@@ -106,7 +106,8 @@ impl<T: Transport> Stream<T> {
         self.0.set_deadline(Direction::Read, within);
     }
 
-    /// As [`set_read_deadline`](Self::set_read_deadline), for writes.
+    /// Sets the deadline of writes, as [`set_read_deadline`](Self::set_read_deadline) does of
+    /// reads.
     pub fn set_write_deadline(&self, within: Option<Duration>) {
         self.0.set_deadline(Direction::Write, within);
     }
@@ -119,7 +120,7 @@ impl<T: Transport> Stream<T> {
         (ReadHalf(Arc::clone(&self.0)), WriteHalf(Some(self.0)))
     }
 
-    /// A handle that closes the connection from anywhere.
+    /// Returns a handle that closes the connection from anywhere.
     #[must_use]
     pub fn closer(&self) -> Closer {
         Closer::of(&self.0)
@@ -140,7 +141,7 @@ impl<T: Transport> Stream<T> {
 pub struct ReadHalf<T: Transport>(Arc<Socket<T>>);
 
 impl<T: Transport> ReadHalf<T> {
-    /// See [`Stream::read`].
+    /// Reads bytes: see [`Stream::read`].
     ///
     /// # Errors
     /// As there.
@@ -148,7 +149,7 @@ impl<T: Transport> ReadHalf<T> {
         read(&self.0, buffer).await
     }
 
-    /// See [`Stream::read_exact`].
+    /// Fills the buffer: see [`Stream::read_exact`].
     ///
     /// # Errors
     /// As there.
@@ -156,12 +157,12 @@ impl<T: Transport> ReadHalf<T> {
         read_exact(&self.0, buffer).await
     }
 
-    /// See [`Stream::set_read_deadline`].
+    /// Sets the deadline of reads: see [`Stream::set_read_deadline`].
     pub fn set_deadline(&self, within: Option<Duration>) {
         self.0.set_deadline(Direction::Read, within);
     }
 
-    /// See [`Stream::closer`].
+    /// Returns a handle that closes the connection: see [`Stream::closer`].
     #[must_use]
     pub fn closer(&self) -> Closer {
         Closer::of(&self.0)
@@ -191,7 +192,7 @@ impl<T: Transport> WriteHalf<T> {
         self.0.as_ref().expect("a half of a stream")
     }
 
-    /// See [`Stream::write`].
+    /// Writes bytes: see [`Stream::write`].
     ///
     /// # Errors
     /// As there.
@@ -199,7 +200,7 @@ impl<T: Transport> WriteHalf<T> {
         write(self.socket(), bytes).await
     }
 
-    /// See [`Stream::write_all`].
+    /// Writes all bytes: see [`Stream::write_all`].
     ///
     /// # Errors
     /// As there.
@@ -207,12 +208,12 @@ impl<T: Transport> WriteHalf<T> {
         write_all(self.socket(), bytes).await
     }
 
-    /// See [`Stream::set_write_deadline`].
+    /// Sets the deadline of writes: see [`Stream::set_write_deadline`].
     pub fn set_deadline(&self, within: Option<Duration>) {
         self.socket().set_deadline(Direction::Write, within);
     }
 
-    /// See [`Stream::closer`].
+    /// Returns a handle that closes the connection: see [`Stream::closer`].
     #[must_use]
     pub fn closer(&self) -> Closer {
         Closer::of(self.socket())
@@ -353,7 +354,7 @@ macro_rules! writes {
                 poll_write_vectored(self.socket(), context, bytes)
             }
 
-            /// A stream has no buffer to flush.
+            /// Succeeds at once, as a stream has no buffer to flush.
             fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
                 Poll::Ready(Ok(()))
             }

@@ -84,7 +84,7 @@ fn lend(socket: &impl AsSocket) -> Lent<'_> {
 }
 
 impl IoSource for Tcp {
-    /// A simulated socket may move a part although more has come.
+    /// Returns false in a simulation, whose sockets may move a part although more has come.
     fn short_is_last(&self) -> bool {
         matches!(self.0, Kind::System(_))
     }
@@ -121,7 +121,7 @@ impl IoSource for Tcp {
     }
 }
 
-/// The text of an address, if the system knows it.
+/// Returns the text of an address, if the system knows it.
 fn text(address: io::Result<SocketAddr>) -> Option<String> {
     address.ok().map(|it| it.to_string())
 }
@@ -225,7 +225,7 @@ impl Stream<Tcp> {
         TcpOptions::new().connect(address).await
     }
 
-    /// As [`connect`](Self::connect), within a time.
+    /// Connects as [`connect`](Self::connect) does, within a time.
     ///
     /// # Errors
     /// As there, and `TimedOut`.
@@ -242,7 +242,7 @@ impl Stream<Tcp> {
         Socket::new(Tcp(Kind::System(stream))).map(Self)
     }
 
-    /// The address of this side.
+    /// Returns the address of this side.
     ///
     /// # Errors
     /// Errors of the system.
@@ -250,7 +250,7 @@ impl Stream<Tcp> {
         self.0.with(|it| of!(Kind, it, it => it.local_addr()))
     }
 
-    /// The address of the peer.
+    /// Returns the address of the peer.
     ///
     /// # Errors
     /// Errors of the system.
@@ -285,7 +285,8 @@ impl Stream<Tcp> {
         self.set(|it| options::set_user_timeout(&it, time))
     }
 
-    /// A simulated connection accepts all settings and ignores them.
+    /// Sets an option of the system's socket. A simulated connection accepts all settings and
+    /// ignores them.
     fn set(&self, set: impl FnOnce(SockRef<'_>) -> io::Result<()>) -> io::Result<()> {
         self.0.with(|it| match &it.0 {
             Kind::System(it) => set(SockRef::from(it)),
@@ -320,7 +321,7 @@ impl TcpOptions {
         connect_to(Target::of(&address)?, *self, None).await
     }
 
-    /// As [`connect`](Self::connect), within a time.
+    /// Connects as [`connect`](Self::connect) does, within a time.
     ///
     /// # Errors
     /// As there, and `TimedOut`.
@@ -457,7 +458,7 @@ impl Listener<TcpListening> {
         take_listener(listener, TcpOptions::new())
     }
 
-    /// The address of the listener.
+    /// Returns the address of the listener.
     ///
     /// # Errors
     /// Errors of the system.

@@ -176,7 +176,7 @@ impl UdpSocket {
         self.0.wait(Direction::Read, |it| it.recv(buffer)).await
     }
 
-    /// The address of this side.
+    /// Returns the address of this side.
     ///
     /// # Errors
     /// Errors of the system.
@@ -190,12 +190,13 @@ impl UdpSocket {
         self.0.set_deadline(Direction::Read, within);
     }
 
-    /// As [`set_read_deadline`](Self::set_read_deadline), for sends.
+    /// Sets the deadline of sends, as [`set_read_deadline`](Self::set_read_deadline) does of
+    /// receives.
     pub fn set_write_deadline(&self, within: Option<Duration>) {
         self.0.set_deadline(Direction::Write, within);
     }
 
-    /// A handle that closes the socket from anywhere.
+    /// Returns a handle that closes the socket from anywhere.
     #[must_use]
     pub fn closer(&self) -> Closer {
         Closer::of(&self.0)

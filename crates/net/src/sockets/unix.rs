@@ -63,7 +63,7 @@ impl IoSource for Unix {
     }
 }
 
-/// The path of an address, if it has one.
+/// Returns the path of an address, if it has one.
 fn text(address: io::Result<SocketAddr>) -> Option<String> {
     let path = address.ok()?.as_pathname()?.display().to_string();
     Some(path)

@@ -147,7 +147,7 @@ impl Sea {
         self.with(usize::MAX, f)
     }
 
-    /// The present life of the machine is gone. With `resets` the others learn of it.
+    /// Ends the present life of the machine. With `resets` the other machines learn of the crash.
     pub(crate) fn crash(&self, name: &str, resets: bool) {
         let mut state = lock(&self.0);
         let names = &state.traffic.names;
@@ -263,7 +263,7 @@ impl World {
         (lock(&self.sea.0).hosts).insert(name.to_owned(), addresses.to_vec());
     }
 
-    /// The addresses of a host.
+    /// Returns the addresses of a host.
     pub(crate) fn host(&self, name: &str) -> Option<Vec<IpAddr>> {
         lock(&self.sea.0).hosts.get(name).cloned()
     }
@@ -283,7 +283,7 @@ impl World {
         self.with(|traffic| traffic.raise(signal));
     }
 
-    /// The address of a site. Each path has a reserved address.
+    /// Returns the address of a site. Each path has a reserved address.
     pub(crate) fn address(&self, site: Site) -> SocketAddr {
         let path = match site {
             Site::Address(address) => return address,

@@ -56,8 +56,8 @@ impl Default for Faults {
 }
 
 impl Faults {
-    /// Up to 20 ms of latency, and partial reads and writes. No connection breaks, and no packet is
-    /// lost.
+    /// Returns faults with up to 20 ms of latency, and partial reads and writes. No connection
+    /// breaks, and no packet is lost.
     #[must_use]
     pub fn some() -> Self {
         Self {

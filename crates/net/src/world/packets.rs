@@ -49,19 +49,20 @@ impl Mailboxes {
         self.0.entry(address).or_default()
     }
 
-    /// Another life of the machine may have the address by now.
+    /// Removes the mailbox of the machine at an address, which another life of the machine may have
+    /// by now.
     pub(super) fn remove(&mut self, address: SocketAddr, machine: usize) {
         if self.machine(address) == Some(machine) {
             self.0.remove(&address);
         }
     }
 
-    /// The machine of a socket.
+    /// Returns the machine of a socket.
     pub(super) fn machine(&self, address: SocketAddr) -> Option<usize> {
         self.0.get(&address).map(|mailbox| mailbox.machine)
     }
 
-    /// A machine is gone.
+    /// Removes all sockets of a lost machine.
     pub(super) fn lose(&mut self, machine: usize) {
         self.0.retain(|_, mailbox| mailbox.machine != machine);
     }

@@ -21,7 +21,7 @@ impl End {
         Self { world, end }
     }
 
-    /// Both ends of a connection.
+    /// Creates both ends of a connection.
     #[cfg_attr(not(unix), allow(dead_code, reason = "there are no such sockets"))]
     pub(crate) fn pair(world: &Arc<World>) -> [Self; 2] {
         let ends = world.with(Traffic::pair);

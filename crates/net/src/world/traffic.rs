@@ -60,7 +60,7 @@ pub(super) enum Event {
 }
 
 impl Event {
-    /// The connection; 0 for events without a connection.
+    /// Returns the connection; 0 for events without a connection.
     fn connection(&self) -> u64 {
         match self {
             Self::Connect(it) | Self::Connected(it) | Self::Refused(it) => *it,
@@ -164,12 +164,12 @@ impl Traffic {
         self.random().u64(least..=most.max(least))
     }
 
-    /// Whether an event with this rate in a million happens now.
+    /// Draws whether an event with this rate in a million happens now.
     fn happens(&mut self, in_a_million: u32) -> bool {
         self.random().u32(..1_000_000) < in_a_million
     }
 
-    /// The part of `most` bytes that an operation moves.
+    /// Draws the part of `most` bytes for an operation.
     fn part(&mut self, most: usize) -> usize {
         if self.faults.partial && most > 1 {
             self.random().usize(1..=most)
@@ -315,7 +315,7 @@ impl Traffic {
         self.open(at).map(|_| ())
     }
 
-    /// The addresses of the end and of its peer.
+    /// Returns the addresses of the end and of its peer.
     pub(super) fn addresses(&self, at: EndId) -> io::Result<(SocketAddr, SocketAddr)> {
         let connection = self.connections.get(&at.connection);
         let connection = connection.ok_or(io::ErrorKind::NotConnected)?;
@@ -548,7 +548,7 @@ impl Traffic {
         self.put_now(Event::Raised(signal));
     }
 
-    /// A connection arrives at its listener.
+    /// Delivers a connection to its listener, or refuses the connection where the queue is full.
     fn arrive(&mut self, id: u64, ready: &mut Vec<IoEvent>) {
         let Some(connection) = self.connections.get_mut(&id) else {
             return;

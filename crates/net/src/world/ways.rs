@@ -5,7 +5,7 @@ use std::mem;
 use std::sync::Arc;
 
 impl Traffic {
-    /// The time of a machine.
+    /// Returns the time of a machine.
     pub(super) fn now_at(&self, machine: usize) -> u64 {
         self.nows.get(machine).copied().unwrap_or_default()
     }
@@ -41,7 +41,7 @@ impl Traffic {
         self.new.push((machine, self.now_at(machine), event));
     }
 
-    /// Whether what comes to this end has to wait: the way between the machines is cut.
+    /// Returns whether an event for this end waits, as the way between the machines is cut.
     pub(super) fn is_held(&self, event: &Event) -> bool {
         let to = match event {
             Event::OldestOf(from) => from.other(),
@@ -62,7 +62,8 @@ impl Traffic {
         }
     }
 
-    /// In the order of arrival. Events that are still cut elsewhere wait again.
+    /// Releases the held events in the order of arrival. Events that are still cut elsewhere wait
+    /// again.
     pub(super) fn let_go(&mut self) {
         for event in mem::take(&mut self.held) {
             self.put_now(event);
@@ -73,7 +74,7 @@ impl Traffic {
         self.delays.insert((from.into(), to.into()), nanos);
     }
 
-    /// A machine is gone: its addresses are free, and nothing listens there.
+    /// Removes a lost machine: its addresses are free, and nothing listens there.
     pub(super) fn lose(&mut self, machine: usize) {
         self.listeners.retain(|_, queue| queue.machine != machine);
         self.mailboxes.lose(machine);

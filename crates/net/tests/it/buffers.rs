@@ -89,7 +89,7 @@ impl AsyncWrite for Slow {
     }
 }
 
-/// The result of a reader with a limit: lines, and `None` for each line over the limit.
+/// Returns the result of a reader with a limit: lines, and `None` for each line over the limit.
 fn lines_of(text: &[u8], limit: usize) -> Vec<Option<String>> {
     let mut rest: Vec<_> = text.split(|it| *it == b'\n').collect();
     let last = rest.pop().unwrap_or_default();

@@ -95,7 +95,7 @@ fn run(scheduler: &Scheduler, program: Program) {
     result(scheduler.spawn(interpreter).unwrap());
 }
 
-/// Both sides of a connection, in the same process.
+/// Connects both sides within the same process.
 fn connection(it: &Interpreter) -> Option<Command> {
     match it.answers.len() {
         0 => command(LISTEN, "127.0.0.1:0"),
@@ -257,7 +257,7 @@ fn the_missing_network_is_named() {
     assert!(text.as_str().unwrap().contains("Net::new"), "{text:?}");
 }
 
-/// The first address of the host may refuse.
+/// Finds hosts by name, where the first address of the host may refuse.
 // pins: I6
 #[test]
 fn hosts_are_found_by_their_names() {
@@ -312,7 +312,8 @@ fn a_state_machine_asks_for_the_addresses_of_a_host() -> Result<(), BoxError> {
     Ok(())
 }
 
-/// A dropped wait revokes its call before a thread makes it, and the call takes no thread.
+/// Checks that a dropped wait revokes its call before a thread makes it, and the call takes no
+/// thread.
 // pins: I6
 #[test]
 fn what_blocks_is_taken_back_before_it_has_begun() {

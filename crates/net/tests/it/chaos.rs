@@ -16,7 +16,7 @@ use std::time::Duration;
 /// The bytes that the server has read and written on each connection, by its number.
 type Served = Arc<Mutex<HashMap<u32, (usize, usize)>>>;
 
-/// The bytes of a connection: each names its position and its connection.
+/// Returns a byte of a connection, which names its position and its connection.
 fn byte(connection: u32, at: usize) -> u8 {
     let at = u32::try_from(at).unwrap();
     (at.wrapping_mul(31) ^ connection).to_le_bytes()[0]

@@ -26,7 +26,7 @@ fn shell(script: &str) -> Command {
     command
 }
 
-/// Whether the child runs, or is a zombie.
+/// Returns whether the child runs, or is a zombie.
 fn exists(id: u32) -> bool {
     let pid = Pid::from_raw(i32::try_from(id).unwrap()).unwrap();
     test_kill_process(pid).is_ok()
@@ -65,7 +65,7 @@ fn what_is_written_to_a_child_comes_back() {
     until("no socket is left", || net.sockets() == 0);
 }
 
-/// Even if each of its pipes is full at some time.
+/// Reads all output, even if each of its pipes is full at some time.
 // pins: I9
 #[test]
 fn the_output_is_all_of_both_pipes() {
@@ -155,7 +155,7 @@ fn a_child_is_sent_signals() {
     result(task.unwrap());
 }
 
-/// Without `kill_on_drop` a child goes on, and leaves no zombie.
+/// Drops children: without `kill_on_drop` a child goes on, and leaves no zombie.
 // pins: I9
 #[test]
 fn a_child_ends_with_its_owner_when_it_is_to() {

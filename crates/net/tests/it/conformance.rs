@@ -51,7 +51,8 @@ fn bytes(parts: &[usize]) -> Vec<u8> {
 /// The end of the peer, as a side has found it.
 type End = Result<(), ErrorKind>;
 
-/// The peer: writes and reads at the same time, on two threads. Returns the bytes that it has read.
+/// Runs the peer, which writes and reads at the same time, on two threads. Returns the bytes that
+/// it has read.
 fn other_side(stream: net::TcpStream, plan: &Plan) -> Vec<u8> {
     stream.set_write_timeout(Some(PATIENCE)).unwrap();
     let (sent, mut read) = (bytes(&plan.sends), Vec::new());
@@ -83,7 +84,7 @@ fn other_side(stream: net::TcpStream, plan: &Plan) -> Vec<u8> {
     read
 }
 
-/// This side, with blocking sockets.
+/// Runs this side with blocking sockets.
 fn by_std(stream: net::TcpStream, plan: &Plan) -> (Vec<u8>, End) {
     let (mut read, mut end) = (Vec::new(), Ok(()));
     thread::scope(|scope| {
@@ -110,7 +111,7 @@ fn by_std(stream: net::TcpStream, plan: &Plan) -> (Vec<u8>, End) {
     (read, end)
 }
 
-/// This side, in a process.
+/// Runs this side in a process.
 fn by_net(
     scheduler: &Scheduler,
     net: &ganger_net::Net,
@@ -192,7 +193,7 @@ fn streams_do_what_those_of_the_standard_library_do() {
     assert_eq!(net.sockets(), 0);
 }
 
-/// The traits of `futures-io`.
+/// Reads and writes by the traits of `futures-io`.
 // pins: I6
 #[test]
 fn the_traits_of_futures_work() {

@@ -68,7 +68,7 @@ fn many_connections_get_back_what_they_send() {
     }
 }
 
-/// With the poller of other systems.
+/// Echoes with the poller of other systems.
 // pins: I6
 #[cfg(feature = "portable")]
 #[test]
@@ -88,7 +88,7 @@ fn are_served((scheduler, net): (Scheduler, Net)) {
     assert_eq!(net.sockets(), 0);
 }
 
-/// The monitor visits the poller while a worker does not leave its step.
+/// Lets the monitor visit the poller while a worker does not leave its step.
 // pins: I2
 #[test]
 fn a_stuck_worker_keeps_no_socket_from_the_others() {
@@ -142,7 +142,7 @@ fn busy_workers_keep_no_socket_waiting() {
     }
 }
 
-/// A process whose socket is always ready leaves other processes their turns.
+/// Leaves other processes their turns beside a process whose socket is always ready.
 // pins: I6
 #[test]
 fn a_socket_that_is_always_ready_keeps_no_worker() {
@@ -167,7 +167,7 @@ fn a_socket_that_is_always_ready_keeps_no_worker() {
     assert_eq!(result(task.unwrap()).as_u64(), Some(1));
 }
 
-/// A foreign thread wakes a sleeping scheduler.
+/// Wakes a sleeping scheduler from a foreign thread.
 // pins: I1
 #[test]
 fn an_idle_scheduler_serves_threads() {

@@ -25,7 +25,7 @@ async fn all_is_heard(cx: &Cx) -> io::Result<()> {
     written.and(read.map(drop))
 }
 
-/// Urgent data cuts a read short, and more bytes follow.
+/// Reads on after urgent data, which cuts a read short.
 // pins: I6
 #[cfg(unix)]
 #[test]
@@ -50,7 +50,7 @@ fn what_is_behind_urgent_data_is_read() {
     assert_eq!(result(task.unwrap()).as_str(), Some("abcdef"));
 }
 
-/// The system takes a limited number of slices at a time, and has room for more.
+/// Writes more slices than the system takes at a time.
 // pins: I6
 #[test]
 fn a_write_of_many_slices_goes_on() {
@@ -87,7 +87,7 @@ impl Drop for Closes {
     }
 }
 
-/// The destructor of a waker is foreign code, and may use the socket.
+/// Closes the socket in the destructor of a waker, which is foreign code.
 // pins: I6
 #[test]
 fn a_waker_that_closes_the_socket_when_it_is_replaced_does_so() {
@@ -109,7 +109,7 @@ fn a_waker_that_closes_the_socket_when_it_is_replaced_does_so() {
     assert_eq!(ends.recv_timeout(PATIENCE), Ok(true));
 }
 
-/// The waiting side itself ends the wait, as another process may do.
+/// Ends a wait from the waiting side itself, as another process may do.
 // pins: I6
 #[test]
 fn a_shutdown_ends_what_waits_on_the_same_side() {
@@ -121,7 +121,7 @@ fn a_shutdown_ends_what_waits_on_the_same_side() {
     result(task.unwrap());
 }
 
-/// A new descriptor reuses the number of a closed descriptor, whose read still waits.
+/// Closes a descriptor whose read still waits, and reuses its number for a new descriptor.
 // pins: I6
 #[test]
 fn a_read_of_a_closed_socket_takes_nothing_of_the_next_one() {
@@ -182,7 +182,7 @@ impl Actor for Delivered {
     }
 }
 
-/// The thread that wakes a yield polls it.
+/// Polls a yield on the thread that wakes it.
 // pins: I6
 #[test]
 fn a_command_on_a_socket_that_is_always_ready_keeps_no_worker() {

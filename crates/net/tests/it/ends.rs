@@ -88,7 +88,7 @@ fn a_deadline_that_moves_later_is_heeded() {
     assert_eq!(result(task.unwrap()).as_bool(), Some(true));
 }
 
-/// Set to zero by another process, and by a thread.
+/// Sets a deadline to zero by another process, and by a thread.
 // pins: I6
 #[test]
 fn a_deadline_of_zero_ends_what_waits() {
@@ -148,7 +148,7 @@ fn a_close_ends_each_operation_once_with_an_error() {
     assert_eq!(net.sockets(), 0);
 }
 
-/// The system's socket is gone at once, so the peer sees its end.
+/// Closes the system's socket at once, so the peer sees its end.
 // pins: I6
 #[test]
 fn a_close_is_seen_by_the_other_side_while_an_owner_is_left() {
@@ -295,7 +295,7 @@ fn a_thread_without_a_network_has_no_sockets() {
     assert!(two.unwrap().local_addr().unwrap().port() > 0);
 }
 
-/// A failed bind leaves no file behind, so the next bind finds the address free.
+/// Binds without a network, which leaves no file behind, so the next bind finds the address free.
 // pins: I6
 #[cfg(unix)]
 #[test]

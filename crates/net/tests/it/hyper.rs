@@ -60,7 +60,7 @@ async fn ask<T: Transport>(cx: &Cx, stream: Stream<T>, lengths: &[usize]) -> Res
     Ok(connected?)
 }
 
-/// Both ends of a connection are kept through all requests, and their ends are clean.
+/// Keeps both ends of a connection through all requests, and ends them cleanly.
 async fn keeps_alive(cx: Cx) -> Result<(), BoxError> {
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let stream = TcpStream::connect(listener.local_addr()?).await?;
@@ -85,7 +85,8 @@ fn a_connection_is_kept_and_carries_large_bodies_both_ways() {
     assert_eq!(net.sockets(), 0);
 }
 
-/// A client sends half a head, or half a body, or reads no answer, and breaks the connection.
+/// Serves clients that send half a head, or half a body, or read no answer, and break the
+/// connection.
 // pins: I12
 #[test]
 fn a_client_that_vanishes_ends_its_connection_alone() {
@@ -145,7 +146,7 @@ fn a_client_that_vanishes_ends_its_connection_alone() {
     assert_eq!(net.sockets(), 0);
 }
 
-/// A client that has ended its writes gets its answer when the server allows that.
+/// Answers a client that has ended its writes, when the server allows that.
 // pins: I12
 #[test]
 fn a_half_open_connection_is_answered_and_ends() {
@@ -179,7 +180,7 @@ fn a_half_open_connection_is_answered_and_ends() {
     assert_eq!(net.sockets(), 0);
 }
 
-/// Each stream of HTTP/2 runs in a child of the connection's process.
+/// Runs each stream of HTTP/2 in a child of the connection's process.
 // pins: I12
 #[test]
 fn streams_of_http2_are_processes() {
@@ -262,7 +263,7 @@ fn a_sleep_is_never_early_and_its_drop_takes_the_timer_back() {
     );
 }
 
-/// The last waker of a sleep is called, once, wherever the sleep has moved.
+/// Calls the last waker of a sleep once, wherever the sleep has moved.
 // pins: I12
 #[test]
 fn a_sleep_wakes_who_polled_last_also_at_the_halt() {
@@ -349,7 +350,7 @@ fn a_moment_of_hyper_is_met_exactly_in_virtual_time() {
     });
 }
 
-/// The time-outs of hyper pass in virtual time, to the millisecond.
+/// Passes the time-outs of hyper in virtual time, to the millisecond.
 // pins: I8, I12
 #[test]
 fn a_client_that_says_nothing_is_given_up_in_virtual_time() {

@@ -62,7 +62,8 @@ fn no_more_connections_than_the_limit_are_open_and_a_drain_waits_for_them() {
     assert_eq!(net.sockets(), 0);
 }
 
-/// A stop asks all processes to finish: the server drains. The deadline terminates the rest.
+/// Stops the server, which drains: all processes are asked to finish. The deadline terminates the
+/// rest.
 // pins: I7
 #[test]
 fn a_drain_lasts_no_longer_than_the_schedulers_deadline() {
@@ -106,7 +107,7 @@ fn a_drain_lasts_no_longer_than_the_schedulers_deadline() {
     }
 }
 
-/// Silent clients are sent away at their deadline, and another client is served meanwhile.
+/// Sends silent clients away at their deadline, and serves another client meanwhile.
 // pins: I6
 #[test]
 fn silent_clients_are_sent_away_and_keep_no_other_waiting() {
@@ -149,7 +150,7 @@ fn silent_clients_are_sent_away_and_keep_no_other_waiting() {
     until("no socket is left", || net.sockets() == 0);
 }
 
-/// While the process does not read, a client can only fill the buffers of the system.
+/// Fills the buffers of the system from a client while the process does not read.
 // pins: I6
 #[test]
 fn what_no_operation_asks_for_is_not_read() {
@@ -280,7 +281,7 @@ fn a_state_machine_gets_what_it_asks_for_and_no_more() -> Result<(), BoxError> {
     Ok(())
 }
 
-/// A command under way ends with its process.
+/// Ends a command under way with its process.
 // pins: I4
 #[test]
 fn a_command_ends_with_its_process() -> Result<(), BoxError> {

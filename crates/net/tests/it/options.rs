@@ -12,7 +12,7 @@ use std::time::Duration;
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Whether the connection has the settings of [`options`].
+/// Asserts the settings of [`options`] on a connection.
 #[cfg(target_os = "linux")]
 fn assert_options(stream: &TcpStream) {
     let descriptor = stream.descriptor().unwrap();
@@ -125,7 +125,7 @@ fn a_listener_takes_both_kinds_of_addresses_or_one() {
     result(task.unwrap());
 }
 
-/// A duplicate belongs to the same socket, and survives the close of the socket.
+/// Keeps a duplicate, which belongs to the same socket, after the close of the socket.
 // pins: I10
 #[test]
 fn a_descriptor_is_that_of_the_socket_until_the_socket_is_closed() {

@@ -233,7 +233,7 @@ fn names_of_hosts_are_those_of_the_simulation() {
     });
 }
 
-/// As on connections of the system.
+/// Resets a simulated connection by an abort, as on connections of the system.
 // pins: I8
 #[test]
 fn a_simulated_abort_is_a_reset() {
@@ -253,7 +253,7 @@ fn a_simulated_abort_is_a_reset() {
     });
 }
 
-/// As on a connection of the system.
+/// Ends the waits of the same side by a shutdown, as on a connection of the system.
 // pins: I8
 #[test]
 fn a_simulated_shutdown_ends_what_waits_on_the_same_side() {

@@ -23,7 +23,8 @@ fn say(log: &Log, text: impl Into<String>) {
     log.lock().unwrap().push(text.into());
 }
 
-/// A server that answers each byte with the next, and a client that sends a byte each second.
+/// Starts a server that answers each byte with the next, and a client that sends a byte each
+/// second.
 fn start(world: &World<'_>, log: &Log, resets: bool) -> Lan {
     let lan = Lan::new();
     lan.set_faults(world.choose(1 << 20) as u64, Faults::some());
@@ -157,7 +158,7 @@ fn a_killed_machine_resets_its_connections_and_one_without_power_is_silent_until
     }
 }
 
-/// A connection that is under way to a machine breaks with the machine, as one that is there.
+/// Breaks a connection under way to a machine with the machine.
 // pins: B41
 #[test]
 fn a_connect_under_way_to_a_machine_that_crashes_fails() {

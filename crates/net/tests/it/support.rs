@@ -27,7 +27,7 @@ pub(crate) fn start_with(workers: usize, net: Net) -> (Scheduler, Net) {
     (scheduler, net)
 }
 
-/// The result of a process, which must come in time.
+/// Returns the result of a process, which must come in time.
 pub(crate) fn result<M>(handle: ProcessHandle<M>) -> Payload {
     match handle.wait_timeout(PATIENCE) {
         Ok(ExitReason::Done(result)) => result,
@@ -44,7 +44,7 @@ pub(crate) fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
-/// The sum of numbers.
+/// Returns the sum of numbers.
 pub(crate) fn sum(handles: impl IntoIterator<Item = ProcessHandle>) -> u64 {
     let numbers = handles.into_iter().map(|it| result(it).as_u64().unwrap());
     numbers.sum()
@@ -64,21 +64,21 @@ pub(crate) fn read_some(mut stream: &net::TcpStream, buffer: &mut [u8]) -> io::R
     }
 }
 
-/// A blocking connection to an address, whose reads end in time.
+/// Opens a blocking connection to an address, whose reads end in time.
 pub(crate) fn connect(address: SocketAddr) -> net::TcpStream {
     let client = net::TcpStream::connect(address).unwrap();
     client.set_read_timeout(Some(PATIENCE)).unwrap();
     client
 }
 
-/// A blocking side of a connection, and a side that is not in a network yet.
+/// Connects a blocking side and a side that is not in a network yet.
 pub(crate) fn connected() -> (net::TcpStream, net::TcpStream) {
     let listener = net::TcpListener::bind("127.0.0.1:0").unwrap();
     let client = connect(listener.local_addr().unwrap());
     (client, listener.accept().unwrap().0)
 }
 
-/// Both sides of a connection.
+/// Connects both sides.
 pub(crate) async fn pair() -> io::Result<(TcpStream, TcpStream)> {
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let client = TcpStream::connect(listener.local_addr()?).await?;
@@ -86,7 +86,7 @@ pub(crate) async fn pair() -> io::Result<(TcpStream, TcpStream)> {
     Ok((client, server))
 }
 
-/// A shutdown ends the waits of its side, which writes more bytes than fit.
+/// Ends the waits of a side by its shutdown, while the side writes more bytes than fit.
 pub(crate) async fn shutdowns_end_waits(
     cx: &Cx,
     client: &TcpStream,
