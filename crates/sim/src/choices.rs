@@ -190,7 +190,7 @@ impl Choices {
         place
     }
 
-    /// The place of the actor with the highest priority, if the actors have priorities.
+    /// Returns the place of the actor with the highest priority, if the actors have priorities.
     fn highest(&mut self, actors: &[usize], nth: u64) -> Option<usize> {
         let Order::Priorities { of, falls, lowest } = &mut self.order else {
             return None;
@@ -216,7 +216,7 @@ impl Choices {
         Some(place)
     }
 
-    /// The place of the actor in the first alternative.
+    /// Returns the place of the actor in the first alternative.
     fn first_of(&self, actors: &[usize]) -> usize {
         let Some((last, times)) = self.last.filter(|_| self.depth == 0) else {
             return 0;
@@ -263,7 +263,7 @@ impl Choices {
         chose as usize
     }
 
-    /// From here on nothing goes wrong.
+    /// Lets nothing go wrong from here on.
     pub(crate) fn calm_down(&mut self) {
         self.is_calm = true;
     }
@@ -276,7 +276,7 @@ impl Choices {
         &self.made
     }
 
-    /// The decisions by moves.
+    /// Returns the decisions by moves.
     pub(crate) fn done(&self) -> &Plan {
         &self.done
     }

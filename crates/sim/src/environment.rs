@@ -3,7 +3,7 @@
 use crate::failure::DECISIONS;
 use std::env;
 
-/// The decisions in the environment, if it has any.
+/// Returns the decisions in the environment, if it has any.
 pub(crate) fn given() -> Option<Vec<u32>> {
     let decisions = variable(DECISIONS)?;
     let numbers = decisions.split(',');

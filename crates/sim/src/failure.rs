@@ -55,7 +55,7 @@ pub(crate) struct Outcome {
     pub(crate) recording: Option<Recording>,
 }
 
-/// The file for the trace of a failed run, if the environment has a file.
+/// Returns the file for the trace of a failed run, if the environment has a file.
 pub(crate) fn trace_file() -> Option<OsString> {
     env::var_os(TRACE).filter(|file| !file.is_empty())
 }
@@ -73,8 +73,8 @@ pub(crate) struct Failure {
 }
 
 impl Failure {
-    /// Whether both failures are of the same kind. They are when they have the same place, and the
-    /// simulation gives the same reason but for numbers and details.
+    /// Returns whether both failures are of the same kind. They are when they have the same place,
+    /// and the simulation gives the same reason but for numbers and details.
     fn is_like(&self, other: &Self) -> bool {
         self.place == other.place && self.kind() == other.kind()
     }
@@ -97,8 +97,8 @@ impl Outcome {
         self.made.iter().map(|it| it.chose).collect()
     }
 
-    /// The faults, the last moves, and for a stuck run the remaining processes. Writes the file of
-    /// the trace.
+    /// Shows the faults, the last moves, and for a stuck run the remaining processes. Writes the
+    /// file of the trace.
     pub(crate) fn shown(&mut self) -> String {
         let mut shown = String::new();
         let wrong = self.trace.wrong();
@@ -264,7 +264,7 @@ fn list(decisions: &[u32]) -> String {
     list.join(",")
 }
 
-/// The command that repeats a run.
+/// Returns the command that repeats a run.
 fn program() -> String {
     let current = thread::current();
     // A test's thread has the test's name; where tests have no thread of their own, the name is
@@ -286,7 +286,7 @@ mod tests {
     use crate::plan::Entry;
     use std::cell::{Cell, RefCell};
 
-    /// All of these are the test's.
+    /// Creates a plan of the test's own decisions.
     fn plan(decisions: &[u32]) -> Plan {
         let entry = |&chose: &u32| Entry {
             what: "test",
@@ -326,7 +326,7 @@ mod tests {
         }
     }
 
-    /// The report of a run with these decisions, and the announcement.
+    /// Returns the report of a run with these decisions, and the announcement.
     fn report(
         moves: u64,
         decisions: &[u32],

@@ -98,8 +98,8 @@ pub const JUMP: Duration = Duration::from_secs(60);
 pub const LATE: Duration = Duration::from_millis(100);
 
 impl Faults {
-    /// The faults that every program has to live with, wherever it runs, each at times: no panics,
-    /// no terminations, no cancellations.
+    /// Returns the faults that every program meets wherever it runs, each at times: no panics, no
+    /// terminations, no cancellations.
     #[must_use]
     pub const fn some() -> Self {
         Self {

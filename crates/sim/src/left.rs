@@ -3,7 +3,7 @@
 use ganger_sched::Dump;
 use ganger_wait::watch::{self, Watching};
 
-/// The remaining processes, and their waits for locks or channels.
+/// Lists the remaining processes, and their waits for locks or channels.
 pub(crate) fn what_is_left(dumps: impl Iterator<Item = Dump>, watching: &Watching) -> String {
     let dumps: Vec<_> = dumps.map(|dump| dump.to_string()).collect();
     let mut left = dumps.join("\n\n");

@@ -26,7 +26,7 @@ impl<T> Lives<T> {
         &end.0.get_or_init(|| Box::new(Link { item, next })).item
     }
 
-    /// The items, in the order in which they came.
+    /// Returns the items, in the order in which they came.
     pub(crate) fn into_items(self) -> Vec<T> {
         let mut items = Vec::new();
         let mut rest = self.0.into_inner();

@@ -128,12 +128,12 @@ impl<'a> Core<'a> {
         self.seats().iter().for_each(|seat| seat.machine.leave());
     }
 
-    /// The schedulers, for the end of the run.
+    /// Takes the schedulers out, for the end of the run.
     pub(crate) fn take_schedulers(&self) -> Vec<Scheduler> {
         self.schedulers.take()
     }
 
-    /// The machines that may move at this moment.
+    /// Returns the machines that may move at this moment.
     fn on(&self) -> Vec<Rc<Seat<'a>>> {
         let seats = self.seats.borrow();
         seats.iter().filter(|it| it.is_on()).cloned().collect()
@@ -171,7 +171,7 @@ impl<'a> Core<'a> {
         self.trace.borrow_mut().add_between(sim::noted());
     }
 
-    /// Time since the simulation began.
+    /// Returns the time since the simulation began.
     pub(crate) fn now(&self) -> Duration {
         self.clock.now()
     }
@@ -284,7 +284,8 @@ impl<'a> Core<'a> {
         }
     }
 
-    /// When something is due between the machines, or by the clock of the test.
+    /// Returns the next time at which something is due between the machines, or by the clock of the
+    /// test.
     fn carriers_due(&self) -> Option<Duration> {
         let carriers = self.carriers.borrow();
         let carried = carriers.iter().filter_map(|carrier| carrier.next_due());
@@ -339,6 +340,8 @@ impl<'a> Core<'a> {
         }
     }
 
+    /// Asserts that the scheduler has kept its promises.
+    ///
     /// # Panics
     /// When a promise of the scheduler has been broken.
     #[track_caller]
@@ -469,7 +472,7 @@ impl<'a> Core<'a> {
         }
     }
 
-    /// How much later than `due` the machine wakes for its timer.
+    /// Returns how much later than `due` the machine wakes for its timer.
     fn stall(&self, on: &[Rc<Seat<'a>>], due: Duration) -> Duration {
         let is_due = |seat: &Rc<Seat<'a>>| seat.timer_due().is_some_and(|source| source <= due);
         let is_source = on.iter().any(is_due);
@@ -552,7 +555,7 @@ fn is_stalled((seat, actor): &Actors<'_>, nth: u64) -> bool {
         .is_some_and(|seat| seat.is_stalled(*actor, nth))
 }
 
-/// The process of a move.
+/// Returns the process of a move.
 fn process(did: Did) -> Option<Pid> {
     match did {
         Did::Found(pid) | Did::TookUp(pid) | Did::Ran(pid) | Did::Blocked(pid) => Some(pid),

@@ -17,8 +17,8 @@ enum Place {
 }
 
 impl Rt<'_> {
-    /// The router behind the scheduler. Its local node `simulated` has the scheduler as its host
-    /// `sim`; a test adds other hosts, and peers.
+    /// Returns the router behind the scheduler. Its local node `simulated` has the scheduler as its
+    /// host `sim`; a test adds other hosts, and peers.
     ///
     /// The router may refuse or delay envelopes from the scheduler's processes, and any of its
     /// hosts and peers may disappear for a while: see [`Faults`](crate::Faults). Envelopes from the
@@ -31,8 +31,8 @@ impl Rt<'_> {
         &self.seat.network.router
     }
 
-    /// The envelopes refused after a delay, since the last call. As in a network, their senders do
-    /// not hear of the refusal.
+    /// Takes the envelopes refused after a delay since the last call. As in a network, their
+    /// senders do not hear of the refusal.
     #[must_use]
     pub fn returned(&self) -> Vec<SendError> {
         self.seat.network.way.take_returned()

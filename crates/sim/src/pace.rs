@@ -25,7 +25,7 @@ impl Default for Pace {
 }
 
 impl Pace {
-    /// The clock goes at this rate from now on, without a jump.
+    /// Changes the rate of the clock from now on, without a jump.
     ///
     /// # Panics
     /// When the rate is not between a hundredth and a hundred.
@@ -44,14 +44,15 @@ impl Pace {
         }
     }
 
-    /// What the machine's clock shows at this moment of the simulation.
+    /// Returns the time on the machine's clock at this moment of the simulation.
     pub(crate) fn shows(self, now: Duration) -> Duration {
         let passed = now.saturating_sub(self.since);
         self.shown
             .saturating_add(scaled(passed, self.rate, PARTS, false))
     }
 
-    /// The moment of the simulation at which the machine's clock shows `at`, or first shows more.
+    /// Returns the moment of the simulation at which the machine's clock shows `at`, or first shows
+    /// more.
     pub(crate) fn reaches(self, at: Duration) -> Duration {
         let left = at.saturating_sub(self.shown);
         self.since

@@ -91,13 +91,13 @@ impl Plan {
         trim(&mut self.between, |it| it.chose == 0);
     }
 
-    /// The number of decisions off the first alternative.
+    /// Returns the number of decisions off the first alternative.
     pub(crate) fn deviations(&self) -> usize {
         let own = self.between.iter().filter(|it| it.chose > 0).count();
         own + self.moves.iter().map(Part::deviations).sum::<usize>()
     }
 
-    /// The processes of the moves, from the last move on.
+    /// Returns the processes of the moves, from the last move on.
     pub(crate) fn processes(&self) -> Vec<Pid> {
         let mut processes = Vec::new();
         for pid in self.moves.iter().rev().filter_map(|it| it.of) {
@@ -108,7 +108,7 @@ impl Plan {
         processes
     }
 
-    /// The kinds of decisions off the first alternative.
+    /// Returns the kinds of decisions off the first alternative.
     pub(crate) fn kinds(&self) -> Vec<&'static str> {
         let mut kinds = Vec::new();
         for entry in self.moves.iter().flat_map(|it| &it.entries) {
@@ -136,13 +136,13 @@ impl Part {
         self.of == Some(pid)
     }
 
-    /// All decisions take the first alternative.
+    /// Resets all decisions to the first alternative.
     pub(crate) fn clear(&mut self) {
         self.entries.clear();
         self.picks.clear();
     }
 
-    /// The first alternative moves.
+    /// Resets all picks: the first alternative moves.
     pub(crate) fn clear_picks(&mut self) {
         self.picks.clear();
     }
@@ -214,7 +214,7 @@ impl Reader {
         self.taken.clear();
     }
 
-    /// The actor of the present move, unless the first alternative moves.
+    /// Takes the actor of the present move, unless the first alternative moves.
     pub(crate) fn pick(&mut self) -> Option<usize> {
         let nth = self.picks;
         self.picks += 1;
@@ -222,7 +222,7 @@ impl Reader {
         part.picks.get(nth)?.actor
     }
 
-    /// The next decision of this kind.
+    /// Takes the next decision of this kind.
     pub(crate) fn next(&mut self, is_moving: bool, what: &'static str) -> u32 {
         let (entries, taken) = if is_moving {
             let part = self.plan.moves.get(self.moves.saturating_sub(1));

@@ -44,7 +44,7 @@ pub(crate) fn of_several<'a>(test: impl Fn(&World<'_>) + 'a) -> Test<'a> {
     }
 }
 
-/// A test that runs once, for code that does not know its type.
+/// Turns a test that runs once into a test for code that does not know its type.
 pub(crate) fn once(test: impl FnOnce(&Rt<'_>)) -> impl Fn(&Rt<'_>) {
     let test = Cell::new(Some(test));
     move |rt: &Rt<'_>| {

@@ -143,7 +143,7 @@ fn panic_at_times() {
     }
 }
 
-/// A completer for the handler `name`, whose answer comes some time later.
+/// Creates a completer for the handler `name`, whose answer comes some time later.
 fn later(clock: &SimClock, name: Symbol, completer: Completer) -> Completer {
     let Some(pid) = completer.pid() else {
         return completer;
@@ -163,7 +163,7 @@ fn later(clock: &SimClock, name: Symbol, completer: Completer) -> Completer {
     })
 }
 
-/// The process of a command, and the command's tag.
+/// Returns the process of a command, and the command's tag.
 fn whose(completer: &Completer) -> String {
     let tag = completer.tag();
     match completer.pid() {

@@ -33,32 +33,32 @@ impl<'a> Rt<'a> {
         Self { core, seat }
     }
 
-    /// A handle of the scheduler, for processes and other crates to keep, as of
+    /// Returns a handle of the scheduler, for processes and other crates to keep, as of
     /// [`Scheduler::handle`](ganger_sched::Scheduler::handle).
     #[must_use]
     pub fn handle(&self) -> Handle {
         self.seat.handle.clone()
     }
 
-    /// The clock of the simulation, for processes and handlers to keep.
+    /// Returns the clock of the simulation, for processes and handlers to keep.
     #[must_use]
     pub fn clock(&self) -> SimClock {
         self.seat.clock.clone()
     }
 
-    /// Time since the simulation began.
+    /// Returns the time since the simulation began.
     #[must_use]
     pub fn now(&self) -> Duration {
         self.seat.clock.now()
     }
 
-    /// How many moves there have been.
+    /// Returns the number of moves so far.
     #[must_use]
     pub fn moves(&self) -> u64 {
         self.core.moves()
     }
 
-    /// A number below `of`, decided by the seed.
+    /// Returns a number below `of`, decided by the seed.
     ///
     /// # Panics
     /// When `of` is zero.

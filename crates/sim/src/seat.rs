@@ -66,7 +66,7 @@ impl<'a> Seat<'a> {
         }
     }
 
-    /// Whether it has not crashed.
+    /// Returns whether the machine has not crashed.
     pub(crate) fn lives(&self) -> bool {
         !self.has_crashed.get()
     }
@@ -75,7 +75,7 @@ impl<'a> Seat<'a> {
         self.has_crashed.set(has_crashed);
     }
 
-    /// Until when it stands still, if it does.
+    /// Returns the end of the machine's pause, if the machine stands still.
     pub(crate) fn paused(&self) -> Option<Duration> {
         self.paused.get()
     }
@@ -89,7 +89,7 @@ impl<'a> Seat<'a> {
         self.paused.take().is_some()
     }
 
-    /// Whether it may move.
+    /// Returns whether the machine may move.
     pub(crate) fn is_on(&self) -> bool {
         self.lives() && self.paused().is_none()
     }
@@ -106,14 +106,14 @@ impl<'a> Seat<'a> {
         self.machine.set_now(shown);
     }
 
-    /// When it has something to do by itself, by the clock of the simulation.
+    /// Returns the time of the machine's next own work, by the clock of the simulation.
     pub(crate) fn next_due(&self) -> Option<Duration> {
         let due = [self.clock.next_due(), self.machine.next_due()];
         let due = due.into_iter().flatten().min()?;
         Some(self.pace.get().reaches(due))
     }
 
-    /// When its next timer is due, by the clock of the simulation.
+    /// Returns the time of the machine's next timer, by the clock of the simulation.
     pub(crate) fn timer_due(&self) -> Option<Duration> {
         Some(self.pace.get().reaches(self.machine.timer_due()?))
     }
@@ -138,7 +138,7 @@ impl<'a> Seat<'a> {
         workers.map(Actor::Worker).chain(monitor).chain(timer)
     }
 
-    /// The number of an actor of a machine with `slots` places for workers, behind `first`.
+    /// Returns the number of an actor of a machine with `slots` places for workers, behind `first`.
     pub(crate) fn id(&self, actor: Actor) -> usize {
         let slots = self.machine.slots();
         let own = match actor {
@@ -150,7 +150,7 @@ impl<'a> Seat<'a> {
         self.first + own
     }
 
-    /// How many numbers its actors have.
+    /// Returns the count of its actors' numbers.
     pub(crate) fn ids(&self) -> usize {
         self.machine.slots() + 2
     }

@@ -27,7 +27,7 @@ pub(crate) type Run<'a> = dyn FnMut(&Plan, Option<u64>) -> Option<(Plan, Cost)> 
 /// How complicated a run is; between equal runs, the test's choices count.
 pub(crate) type Cost = (u64, u64);
 
-/// How complicated a run of `moves` moves is.
+/// Returns the complexity of a run of `moves` moves.
 pub(crate) fn cost(plan: &Plan, moves: u64) -> Cost {
     let choices = plan.between.iter().map(|it| u64::from(it.chose)).sum();
     (moves + WEIGHT * plan.deviations() as u64, choices)
@@ -81,8 +81,8 @@ impl Search<'_> {
         candidate != self.best && self.attempt_plan(&candidate, None)
     }
 
-    /// As `attempt`, for a change of the test's choices. Moves that no longer fit are made by
-    /// chance.
+    /// Attempts a change of the test's choices, as `attempt` does. Moves that no longer fit are
+    /// made by chance.
     fn attempt_anew(&mut self, change: impl FnOnce(&mut Plan)) -> bool {
         let mut candidate = self.best.clone();
         change(&mut candidate);
@@ -125,7 +125,7 @@ impl Search<'_> {
         }
     }
 
-    /// The choices of the test: all, halves, and so on; then each for itself.
+    /// Lowers the choices of the test: all, halves, and so on; then each for itself.
     fn lower_choices(&mut self) {
         let mut size = self.best.between.len();
         while size > 0 {
@@ -201,7 +201,7 @@ impl Search<'_> {
         }
     }
 
-    /// Single decisions, from the last moves on.
+    /// Drops single decisions, from the last moves on.
     fn drop_entries(&mut self) {
         for nth in (0..self.best.moves.len()).rev() {
             let entries = self.best.moves.get(nth).map_or(0, |it| it.entries().len());
@@ -240,7 +240,7 @@ mod tests {
         Entry { what, chose, depth }
     }
 
-    /// The simplest plan that `fails`, and how often `fails` was called.
+    /// Returns the simplest plan that `fails`, and how often `fails` was called.
     fn shrunk(plan: Plan, tries: u64, fails: impl Fn(&Plan) -> bool) -> (Plan, u64) {
         let of = |plan: &Plan| cost(plan, plan.moves.len() as u64);
         let (mut best, mut runs) = (plan.clone(), 0);
@@ -288,7 +288,7 @@ mod tests {
         assert_eq!((runs, kept.moves.len()), (10, 1_000));
     }
 
-    /// The first number says how many pairs follow.
+    /// Shrinks a plan whose first number says how many pairs follow.
     #[test]
     fn what_a_choice_counts_goes_together_with_its_own_choices() {
         let numbers = |plan: &Plan| plan.between.iter().map(|it| it.chose).collect::<Vec<_>>();

@@ -90,12 +90,12 @@ impl<'a> Core<'a> {
         end
     }
 
-    /// Whether processes that are forced to end have more time before the workers leave.
+    /// Returns whether processes that are forced to end have more time before the workers leave.
     fn has_grace(&self) -> bool {
         self.is_faulty() && !self.happens("shutdown is forced", self.faults.shutdown_is_forced)
     }
 
-    /// Whether the fault of an early deadline can still happen.
+    /// Returns whether the fault of an early deadline can still happen.
     fn is_faulty(&self) -> bool {
         self.faults.shutdown_is_forced > 0 && !self.choices.borrow().is_calm()
     }

@@ -104,7 +104,7 @@ impl Sim {
         }
     }
 
-    /// The same simulation with another seed.
+    /// Returns the same simulation with another seed.
     pub fn seed(self, seed: u64) -> Self {
         Self { seed, ..self }
     }
@@ -126,7 +126,7 @@ impl Sim {
         Self { strategy, ..self }
     }
 
-    /// What goes wrong. Default: nothing.
+    /// Sets what goes wrong. Default: nothing.
     pub fn faults(self, faults: Faults) -> Self {
         Self { faults, ..self }
     }
@@ -136,7 +136,7 @@ impl Sim {
         Self { max_moves, ..self }
     }
 
-    /// The run fails when the scheduler's memory is not freed after it: either a lost value keeps
+    /// Fails the run when the scheduler's memory is not freed after it: either a lost value keeps
     /// it alive, or the test has kept a handle or a completer itself.
     pub fn must_free(self) -> Self {
         Self {
@@ -211,7 +211,7 @@ impl Sim {
         self.run_one(Source::Seed(self.seed), &of_several(test))
     }
 
-    /// As [`replay`](Self::replay), with several machines.
+    /// Replays a run as [`replay`](Self::replay) does, with several machines.
     ///
     /// # Panics
     /// As [`run`](Self::run).
@@ -220,7 +220,8 @@ impl Sim {
         self.run_one(Source::Given(decisions.to_vec()), &of_several(test))
     }
 
-    /// As [`check_seeds`](Self::check_seeds), with several machines: see [`World`].
+    /// Checks seeds as [`check_seeds`](Self::check_seeds) does, with several machines: see
+    /// [`World`].
     ///
     /// # Panics
     /// As [`check_seeds`](Self::check_seeds).
@@ -229,7 +230,7 @@ impl Sim {
         self.check_each(seeds, &of_several(test));
     }
 
-    /// As [`try_seeds`](Self::try_seeds), with several machines.
+    /// Tries seeds as [`try_seeds`](Self::try_seeds) does, with several machines.
     ///
     /// # Errors
     /// The first failed run.
@@ -259,8 +260,8 @@ impl Sim {
         }
     }
 
-    /// As [`check_seeds`](Self::check_seeds), but returns the first failure and does not panic: for
-    /// a search, or a test that has to fail. The environment changes nothing.
+    /// Checks seeds as [`check_seeds`](Self::check_seeds) does, but returns the first failure
+    /// without a panic: for a search, or a test of a failure. The environment changes nothing.
     ///
     /// ```
     /// use ganger_proc_api::actor_fn;
@@ -354,7 +355,7 @@ impl Sim {
         }
     }
 
-    /// The report of a failed run, and its simplest decisions.
+    /// Returns the report of a failed run, and its simplest decisions.
     fn failed(
         &self,
         seed: Option<u64>,
@@ -390,7 +391,7 @@ impl Sim {
         quietly(|| self.play(first, source, test))
     }
 
-    /// The parts of a machine: of the only one of a run, or of one with a name.
+    /// Builds the parts of a machine: of the only one of a run, or of one with a name.
     ///
     /// # Panics
     /// When the scheduler can't be built with these settings.
@@ -427,7 +428,7 @@ impl Sim {
         (network, scheduler)
     }
 
-    /// The machine that a run begins with.
+    /// Builds the machine of a run with a single machine.
     #[track_caller]
     fn first(&self, test: &Test<'_>) -> Option<(Network, Scheduler)> {
         match test.machines {
@@ -547,7 +548,7 @@ fn play_all(core: &Rc<Core<'_>>, test: &Test<'_>) -> (Outcome, Vec<Scheduler>, b
     (outcome, core.take_schedulers(), is_clean)
 }
 
-/// The decisions of the next way, if another way exists.
+/// Returns the decisions of the next way, if another way exists.
 fn successor(made: &[Decision]) -> Option<Vec<u32>> {
     let last = made.iter().rposition(|it| it.chose + 1 < it.of)?;
     let mut next: Vec<_> = made[..=last].iter().map(|it| it.chose).collect();
@@ -555,7 +556,7 @@ fn successor(made: &[Decision]) -> Option<Vec<u32>> {
     Some(next)
 }
 
-/// The text of a panic.
+/// Returns the text of a panic.
 fn text(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     text.or_else(|| panic.downcast_ref().cloned())

@@ -23,7 +23,7 @@ struct Timers {
 pub struct SimClock(Arc<Mutex<Timers>>);
 
 impl SimClock {
-    /// Time since the simulation began.
+    /// Returns the time since the simulation began.
     #[must_use]
     pub fn now(&self) -> Duration {
         self.timers().now

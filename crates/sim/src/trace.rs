@@ -33,33 +33,33 @@ impl Trace {
         }
     }
 
-    /// The number of entries: moves, and events between them.
+    /// Returns the number of entries: moves, and events between them.
     #[must_use]
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether the trace is empty.
+    /// Returns whether the trace is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The last `moves` entries as text. A worker that finds a process and runs it has a single
-    /// line for both. Equal lines in a row become one line, and so do moves without work in a row,
-    /// of workers and of the monitor.
+    /// Returns the last `moves` entries as text. A worker that finds a process and runs it has a
+    /// single line for both. Equal lines in a row become one line, and so do moves without work in
+    /// a row, of workers and of the monitor.
     #[must_use]
     pub fn last(&self, moves: usize) -> String {
         folded(&self.0[self.len().saturating_sub(moves)..]).concat()
     }
 
-    /// The last `lines` lines, folded as in [`last`](Self::last).
+    /// Returns the last `lines` lines, folded as in [`last`](Self::last).
     pub(crate) fn last_lines(&self, lines: usize) -> String {
         let folded = folded(&self.0);
         folded[folded.len().saturating_sub(lines)..].concat()
     }
 
-    /// The lines of all faults, and of all acts from outside.
+    /// Returns the lines of all faults, and of all acts from outside.
     pub(crate) fn wrong(&self) -> Vec<String> {
         let text = self.to_string();
         let lines = text.lines().map(str::trim_start);
@@ -79,8 +79,8 @@ impl fmt::Display for Trace {
     }
 }
 
-/// The moves as lines. A row of moves without work is a single line, and so is a row of equal
-/// lines.
+/// Folds the moves into lines. A row of moves without work is a single line, and so is a row of
+/// equal lines.
 fn folded(moves: &[Move]) -> Vec<String> {
     let mut lines = Lines {
         folds: true,
@@ -211,7 +211,7 @@ impl Lines {
     }
 }
 
-/// Whether nothing has come of the move.
+/// Returns whether nothing came of the move.
 fn is_idle(it: &Move) -> bool {
     let is_idle = matches!(
         it.did,
@@ -237,7 +237,8 @@ fn name(at: &str, actor: Actor) -> String {
     }
 }
 
-/// The name of a machine as a prefix of its actor's name; empty for a machine without a name.
+/// Returns the name of a machine as a prefix of its actor's name; empty for a machine without a
+/// name.
 pub(crate) fn of(machine: &str) -> String {
     match machine {
         "" => String::new(),
@@ -245,7 +246,7 @@ pub(crate) fn of(machine: &str) -> String {
     }
 }
 
-/// The events given to a step, behind a comma, if it gets any.
+/// Returns the events given to a step, behind a comma, if it gets any.
 fn and(given: &Given) -> String {
     match given.to_string().as_str() {
         "" => String::new(),

@@ -124,8 +124,8 @@ impl<'a> World<'a> {
         seat
     }
 
-    /// The scheduler of a machine, in its present life. Until the next move the test goes by the
-    /// clock of this machine.
+    /// Returns the scheduler of a machine, in its present life. Until the next move the test goes
+    /// by the clock of this machine.
     ///
     /// # Panics
     /// When the machine has not started, or has crashed.
@@ -137,7 +137,7 @@ impl<'a> World<'a> {
         Rt::new(Rc::clone(&self.core), seat)
     }
 
-    /// Whether the machine has started, and has not crashed since.
+    /// Returns whether the machine has started, and has not crashed since.
     #[must_use]
     pub fn is_up(&self, name: &str) -> bool {
         let seats = self.core.seats();
@@ -145,7 +145,7 @@ impl<'a> World<'a> {
         seat.is_some_and(|seat| seat.lives())
     }
 
-    /// The machine is gone at once: its processes take no further step, nothing of it closes, and
+    /// Ends the machine at once: its processes take no further step, nothing of it closes, and
     /// nothing arrives at it. Messages of others to the machine are lost.
     ///
     /// The memory of its processes is freed at the end of the run.
@@ -178,7 +178,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// The machine stands still for this time, while time goes on. What arrives waits.
+    /// Stops the machine for this time, while time goes on. What arrives waits.
     ///
     /// # Panics
     /// As [`machine`](Self::machine).
@@ -190,7 +190,7 @@ impl<'a> World<'a> {
         self.core.pause(&seat, until);
     }
 
-    /// The machine goes on before the end of its pause.
+    /// Ends the machine's pause early.
     ///
     /// # Panics
     /// As [`machine`](Self::machine).
@@ -201,7 +201,7 @@ impl<'a> World<'a> {
         self.core.resume(&seat);
     }
 
-    /// From now on all that `from` sends to `to` is lost. The other direction is not cut.
+    /// Loses all that `from` sends to `to` from now on. The other direction is not cut.
     pub fn cut(&self, from: &str, to: &str) {
         self.tell(format!("the way from {from} to {to} is cut"));
         self.core.tell_carriers(Change::Cut(from, to));
@@ -229,13 +229,13 @@ impl<'a> World<'a> {
         }
     }
 
-    /// From now on all that `from` sends to `to` takes at least this time.
+    /// Delays all that `from` sends to `to` from now on, by at least this time.
     pub fn delay(&self, from: &str, to: &str, time: Duration) {
         self.tell(format!("the way from {from} to {to} takes {time:?}"));
         self.core.tell_carriers(Change::Delayed(from, to, time));
     }
 
-    /// From now on the machine can't reach the store of its cluster, where the store is a
+    /// Cuts the machine off from the store of its cluster from now on, where the store is a
     /// [carrier](Self::carrier). Other ways are as before.
     pub fn store_down(&self, name: &str) {
         self.tell(format!("{name} can't reach its store"));
@@ -248,7 +248,7 @@ impl<'a> World<'a> {
         self.core.tell_carriers(Change::StoreUp(name));
     }
 
-    /// The clock of the machine goes at this rate from now on: 0.9 loses six seconds in a minute.
+    /// Sets the rate of the machine's clock from now on: 0.9 loses six seconds in a minute.
     ///
     /// Timers and [`Instant`](ganger_proc_api::Instant)s of its processes go by it.
     ///
@@ -277,25 +277,25 @@ impl<'a> World<'a> {
         self.core.add_notes();
     }
 
-    /// The clock of the simulation, for timers of the test.
+    /// Returns the clock of the simulation, for timers of the test.
     #[must_use]
     pub fn clock(&self) -> SimClock {
         self.core.clock.clone()
     }
 
-    /// Time since the simulation began.
+    /// Returns the time since the simulation began.
     #[must_use]
     pub fn now(&self) -> Duration {
         self.core.now()
     }
 
-    /// How many moves there have been.
+    /// Returns the number of moves so far.
     #[must_use]
     pub fn moves(&self) -> u64 {
         self.core.moves()
     }
 
-    /// A number below `of`, decided by the seed.
+    /// Returns a number below `of`, decided by the seed.
     ///
     /// # Panics
     /// When `of` is zero.

@@ -31,7 +31,7 @@ fn a_run_that_fails() {
     });
 }
 
-/// The second program, with this file.
+/// Runs the second program with this file.
 fn run(file: &str) -> Output {
     let mut program = Command::new(env::current_exe().unwrap());
     let program = program.args(["--exact", FAILS, "--nocapture"]);

@@ -393,7 +393,7 @@ impl Transport for Pipe {
     }
 
     /// Ends nothing: only the close ends a pipe to a child, and a pipe from a child has nothing to
-    /// end. A pipe from a child has nothing to end.
+    /// end.
     fn shutdown(&self, _: Shutdown) -> io::Result<()> {
         match self.is_to_child {
             true => Err(io::Error::new(

@@ -130,7 +130,7 @@ impl Reactor {
         lock(&self.sockets).by_id.len()
     }
 
-    /// Returns the poller. Fails in a simulation. A simulation has none.
+    /// Returns the poller. A simulation has none.
     pub(crate) fn poller(&self) -> io::Result<&Poller> {
         match &self.backend {
             Backend::System { poller, .. } => Ok(poller),

@@ -83,7 +83,7 @@ impl Process for Client {
     }
 }
 
-/// A client asks a server, and ends with its answer.
+/// Lets a client ask a server, and end with its answer.
 ///
 /// Both are right on their own. The server answers each request once. The client takes only the
 /// answer to its last attempt, unless `takes_any_attempt`. Together they lose a reply that comes

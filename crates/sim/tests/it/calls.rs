@@ -61,7 +61,8 @@ impl Actor for Philosopher {
     }
 }
 
-/// Three philosophers eat. Each takes the fork with the lower number first, or all but the last do.
+/// Lets three philosophers eat. Each takes the fork with the lower number first, or all but the
+/// last do.
 fn dinner(rt: &Rt<'_>, in_order: bool) {
     let forks = [(); 3].map(|()| rt.spawn(OneFork::default()).unwrap());
     let eaters = [(0, 1), (1, 2), if in_order { (0, 2) } else { (2, 0) }];
@@ -82,7 +83,7 @@ fn philosophers_that_take_their_forks_in_one_order_all_eat() {
     Sim::check(200, |rt| dinner(rt, true));
 }
 
-/// The test that a user writes to find a deadlock between calls.
+/// Finds a deadlock between calls, as the test of a user does.
 #[test]
 #[should_panic(expected = "has not ended, and nothing moves any more")]
 fn a_circle_of_calls_is_found() {

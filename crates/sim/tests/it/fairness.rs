@@ -52,7 +52,7 @@ fn a_time_is_over_beside_what_is_always_ready() {
     });
 }
 
-/// In both orders, for a sleep, a message and an end.
+/// Joins a busy future in both orders, with a sleep, a message and an end.
 // pins: A3, A6
 #[test]
 fn what_is_joined_with_a_busy_future_goes_on() {
@@ -94,7 +94,7 @@ fn what_is_joined_with_a_busy_future_goes_on() {
     });
 }
 
-/// A wait that begins after the cancellation, behind a future that is polled in a fixed order.
+/// Begins a wait after the cancellation, behind a future that is polled in a fixed order.
 // pins: A5, A6
 #[test]
 fn a_wait_that_begins_in_a_cancelled_task_is_over_behind_a_busy_future() {
@@ -123,7 +123,7 @@ fn a_wait_that_begins_in_a_cancelled_task_is_over_behind_a_busy_future() {
     });
 }
 
-/// In any order of the messages' arrival, a message is taken soon.
+/// Takes a message soon, in any order of the messages' arrival.
 // pins: A6
 #[test]
 fn messages_are_taken_beside_what_is_always_ready() {

@@ -93,7 +93,8 @@ fn live(rt: &Rt<'_>, acts: usize) {
     }
 }
 
-/// Whether a send still waits for room. If not, the message has been accepted, or comes back.
+/// Returns whether a send still waits for room. Otherwise the message has been accepted, or comes
+/// back.
 fn is_waiting(sending: &mut SendAsync) -> bool {
     let mut context = Context::from_waker(Waker::noop());
     match Pin::new(sending).poll(&mut context) {
@@ -106,7 +107,7 @@ fn is_waiting(sending: &mut SendAsync) -> bool {
     }
 }
 
-/// The end of a run: at once, after a shutdown with a deadline, or when all processes wait.
+/// Ends a run: at once, after a shutdown with a deadline, or when all processes wait.
 fn end(rt: &Rt<'_>) {
     match rt.choose(3) {
         0 => {}
@@ -196,7 +197,7 @@ fn mailboxes_and_the_scheduler_may_be_full() {
     });
 }
 
-/// The other tests really try the faults that they claim to try.
+/// Checks that the faults of the other tests really happen.
 #[test]
 fn all_that_can_go_wrong_has_gone_wrong() {
     let mut total = ganger_sched::WorkerStats::default();

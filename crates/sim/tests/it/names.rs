@@ -126,7 +126,7 @@ fn what_answers_a_question_or_a_command_has_the_name_of_its_function() {
     );
 }
 
-/// A worker runs each process that it finds: a single line.
+/// Prints a single line for a worker that finds a process and runs it.
 #[test]
 fn a_report_has_one_line_for_each_turn() {
     let failed = Sim::new(0).workers(1).try_seeds(1, |rt| {

@@ -10,7 +10,8 @@ use std::sync::{Arc, Mutex};
 
 const SEEDS: u64 = 300;
 
-/// How the test fails, with moves of others within a move. Without them it does not fail.
+/// Returns the failure of the test, with moves of others within a move. Without them it does not
+/// fail.
 fn found(test: fn(&Rt<'_>)) -> String {
     let without = Faults {
         others_move: 0,

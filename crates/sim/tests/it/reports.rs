@@ -76,7 +76,7 @@ impl Process for Asks {
     }
 }
 
-/// The trace of a process that asks, and of a process that fails.
+/// Returns the trace of a process that asks, and of a process that fails.
 fn asked(faults: Faults) -> String {
     let report = Sim::new(1).faults(faults).run(|rt| {
         let answer = |_: Command, completer: Completer| {

@@ -62,7 +62,7 @@ fn ring(rt: &Rt<'_>, members: usize, tokens: usize, hops: u64) -> u64 {
     handled.load(Ordering::SeqCst)
 }
 
-/// The message of a panic.
+/// Returns the message of a panic.
 fn panic_of(f: impl FnOnce()) -> String {
     let panic = catch_unwind(AssertUnwindSafe(f)).unwrap_err();
     let text = panic.downcast_ref::<String>().cloned();
@@ -521,7 +521,8 @@ impl Lifecycle for Successors {
     }
 }
 
-/// The accounts keep the two processes apart: the PID is free when the hook is called.
+/// Gives the PID of an ended process to another process in a hook. The accounts keep the two
+/// processes apart: the PID is free when the hook is called.
 // pins: P12
 #[test]
 fn a_hook_may_give_the_pid_of_one_that_has_ended_to_another() {

@@ -103,8 +103,8 @@ impl Sender {
     }
 }
 
-/// Three senders send to the same process; returns how many messages were accepted in the middle of
-/// moves.
+/// Sends from three senders to the same process; returns how many messages were accepted in the
+/// middle of moves.
 fn send_to_one(rt: &Rt<'_>) -> u64 {
     let arrived = Arrived::default();
     let sink = Sink {

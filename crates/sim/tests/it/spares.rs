@@ -98,14 +98,14 @@ impl Process for Sleeper {
     }
 }
 
-/// A process that takes no events, and whose mailbox is full.
+/// Starts a process that takes no events, and fills its mailbox.
 fn full(handle: &Handle) -> ProcessHandle {
     let sleeper = handle.submit(Sleeper, "main", ()).unwrap();
     sleeper.send(Message::new("first", 1_u64)).unwrap();
     sleeper
 }
 
-/// The result of a send that waits for room in a step, with `spares` spares.
+/// Returns the result of a send that waits for room in a step, with `spares` spares.
 fn send_in_a_step(spares: usize) -> Option<SendErrorKind> {
     let sent = Arc::default();
     let sim = Sim::new(0).spares(spares);
@@ -147,7 +147,7 @@ thread_local! {
     static FIRST_PANIC: RefCell<Option<Option<String>>> = const { RefCell::new(None) };
 }
 
-/// The file in which `f` panics first.
+/// Returns the file in which `f` panics first.
 fn place_of_panic(f: impl FnOnce()) -> String {
     // The first run installs a hook of its own. The install must not race with another test's hook.
     Sim::new(0).run(|_| ());

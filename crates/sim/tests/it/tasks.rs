@@ -27,7 +27,7 @@ fn ms(number: u64) -> Duration {
     Duration::from_millis(number)
 }
 
-/// The number of seeds, unless the environment sets it.
+/// Returns the number of seeds, unless the environment sets it.
 fn seeds(of: u64) -> u64 {
     let seeds = std::env::var("GANGER_SEEDS").ok();
     seeds.and_then(|it| it.parse().ok()).unwrap_or(of)
@@ -137,8 +137,8 @@ fn a_queue_of_jobs_does_each_job_once_whatever_goes_wrong_with_its_commands() {
     Sim::new(0).faults(faults).check_seeds(seeds(150), jobs);
 }
 
-/// A scope whose children work in turn with the parent, and whose parent is cancelled at any
-/// moment. Whatever happens, no child is left.
+/// Runs a scope whose children work in turn with the parent, and cancels the parent at any moment.
+/// Whatever happens, no child is left.
 fn family(rt: &Rt<'_>) {
     register(rt);
     let ends = Arc::new(AtomicU64::new(0));
@@ -209,8 +209,8 @@ fn no_child_outlives_its_scope_whenever_the_parent_is_cancelled() {
     Sim::new(0).workers(3).check_seeds(seeds(200), family);
 }
 
-/// A set of children with failures and cancellations, under a limit; the parent may be cancelled at
-/// any moment. Each child has a single end, and none is left.
+/// Runs a set of children with failures and cancellations, under a limit; the parent may be
+/// cancelled at any moment. Each child has a single end, and none is left.
 fn tolerant(rt: &Rt<'_>) {
     register(rt);
     let now = Arc::new(AtomicU64::new(0));

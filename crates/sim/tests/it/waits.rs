@@ -139,7 +139,7 @@ fn micros(time: Duration) -> u64 {
     u64::try_from(time.as_micros()).unwrap()
 }
 
-/// The longest wait, in microseconds.
+/// Returns the longest wait, in microseconds.
 fn longest_wait(mix: &Mix) -> u64 {
     let builder = Scheduler::builder().workers(mix.workers).max_spares(0);
     let scheduler = builder.check_promises().build().unwrap();
@@ -220,7 +220,8 @@ fn no_ready_process_waits_much_longer_than_in_one_plain_queue() {
     check((0..40 * factor).map(Mix::random), |mix| slices(mix) + LOOK);
 }
 
-/// Seven compute; one of them wakes a hundred sleepers now and then, all on the same worker.
+/// Runs seven processes that compute; one of them wakes a hundred sleepers now and then, all on the
+/// same worker.
 // pins: G4
 #[test]
 fn what_a_step_wakes_is_not_buried_by_those_that_continue() {
@@ -235,7 +236,7 @@ fn what_a_step_wakes_is_not_buried_by_those_that_continue() {
     check([1].into_iter().map(mix), |_| 7 * 127);
 }
 
-/// Seven compute; a waiting process is woken from outside.
+/// Runs seven processes that compute, and wakes a waiting process from outside.
 // pins: G4
 #[test]
 fn what_is_woken_from_outside_waits_for_few_steps() {

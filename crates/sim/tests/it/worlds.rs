@@ -16,7 +16,7 @@ const SECOND: Duration = Duration::from_secs(1);
 /// What the machines have done, in order.
 type Log = Arc<Mutex<Vec<String>>>;
 
-/// Each second counts, so the clock does not jump.
+/// Creates a simulation whose clock does not jump, as each second counts.
 fn sim(seed: u64) -> Sim {
     Sim::new(seed).faults(Faults {
         clock_jumps: 0,
@@ -28,7 +28,7 @@ fn said(log: &Log) -> Vec<String> {
     std::mem::take(&mut *log.lock().unwrap())
 }
 
-/// A machine that says something each second.
+/// Starts a machine that says something each second.
 fn ticks(world: &World<'_>, name: &'static str, log: &Log) {
     let log = Arc::clone(log);
     world.start(name, move |machine| {

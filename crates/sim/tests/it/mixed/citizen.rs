@@ -227,7 +227,7 @@ impl Process for Citizen {
     }
 }
 
-/// A place beyond the scheduler, with answers.
+/// Returns a place beyond the scheduler, with answers.
 fn far_away() -> Pid {
     "{there@far|1}".parse().unwrap()
 }

@@ -16,7 +16,7 @@ const LONG: u64 = 250;
 
 const RUNS: usize = 4;
 
-/// The moves of the failing run, and of the simpler run, from the report.
+/// Returns the moves of the failing run and of the simpler run, from the report.
 fn moves(failed: &FailedRun) -> (u64, u64) {
     let text = failed.to_string();
     let (_, numbers) = text.split_once("fails like this, of ").unwrap();
@@ -25,7 +25,8 @@ fn moves(failed: &FailedRun) -> (u64, u64) {
     (before.parse().unwrap(), left.parse().unwrap())
 }
 
-/// At most a fifth of the moves is left, on average, and the simpler runs fail like the long runs.
+/// Checks the simpler runs: at most a fifth of the moves is left, on average, and they fail like
+/// the long runs.
 fn shrinks(program: fn(&Rt<'_>), why: &str) {
     let runs = env::var("GANGER_SEEDS").ok().and_then(|it| it.parse().ok());
     let (runs, mut shares, mut seed) = (runs.unwrap_or(RUNS), Vec::new(), 0);

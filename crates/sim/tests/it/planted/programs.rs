@@ -214,7 +214,8 @@ async fn source(cx: Cx<u64>, log: Address<Line>) -> Result<(), BoxError> {
     Ok(())
 }
 
-/// The sources are told to end, and the log is closed at once, in the place of after their end.
+/// Closes the log in the wrong place: at once after the sources are told to end, in the place of
+/// after their end.
 pub(super) fn shutdown(rt: &Rt<'_>) {
     let log = rt.spawn(Log::default()).unwrap();
     let lines = 1 + rt.choose(20) as u64;
@@ -372,7 +373,7 @@ async fn guest(house: Address<Room>, rooms: u64) -> Result<(), BoxError> {
     Ok(())
 }
 
-/// As many guests as rooms.
+/// Starts as many guests as rooms.
 pub(super) fn two_in_a_room(rt: &Rt<'_>) {
     let house = rt.spawn(House::default()).unwrap();
     let guests = 2 + rt.choose(60) as u64;

@@ -26,7 +26,7 @@ pub(super) struct Ledger {
 }
 
 impl Ledger {
-    /// All are ready.
+    /// Creates a ledger whose processes are all ready.
     pub(super) fn new(mix: &Mix) -> Self {
         Self {
             phases: mix.kinds.iter().map(|_| (Phase::Ready(0), 0)).collect(),
@@ -41,7 +41,7 @@ impl Ledger {
         self.phases.len()
     }
 
-    /// Something is sent to it. Returns whether it waited, and is ready now.
+    /// Sends something to a process. Returns whether the process waited, and is ready now.
     pub(super) fn reach(&mut self, process: usize) -> bool {
         let phase = &mut self.phases[process].0;
         let waited = matches!(phase, Phase::Waits);
@@ -51,7 +51,7 @@ impl Ledger {
         waited
     }
 
-    /// A step begins; returns how long it lasts.
+    /// Begins a step; returns how long it lasts.
     pub(super) fn begin(&mut self, process: usize) -> u64 {
         if self.is_over {
             return 0;
@@ -77,7 +77,7 @@ impl Ledger {
         Some((self.mix.sends(process, *nth), continues))
     }
 
-    /// The longest wait, present waits included.
+    /// Returns the longest wait, present waits included.
     pub(super) fn longest(&mut self) -> u64 {
         (0..self.phases.len()).for_each(|process| self.note(process));
         self.longest

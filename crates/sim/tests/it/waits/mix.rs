@@ -114,13 +114,13 @@ impl Mix {
         }
     }
 
-    /// Since when waits count: a worker knows how long steps are after a look of the monitor, and
-    /// goes by the chain limit until then.
+    /// Returns the time since which waits count: a worker knows how long steps are after a look of
+    /// the monitor, and goes by the chain limit until then.
     pub(super) fn settled(&self) -> u64 {
         self.end / 4
     }
 
-    /// The sends of the process at the end of a step.
+    /// Returns the sends of the process at the end of a step.
     pub(super) fn sends(&self, process: usize, nth: u64) -> Vec<Send> {
         let kind = &self.kinds[process];
         if kind.sends_every == 0 || !nth.is_multiple_of(kind.sends_every) {
@@ -132,7 +132,7 @@ impl Mix {
             .collect()
     }
 
-    /// The sends from outside; the last is at the end.
+    /// Returns the sends from outside; the last is at the end.
     pub(super) fn arrivals(&self) -> impl Iterator<Item = Arrival> + '_ {
         let every = match self.arrives_every {
             0 => self.end,
@@ -145,7 +145,7 @@ impl Mix {
         })
     }
 
-    /// To the partner, or to any waiting process.
+    /// Chooses a send to the partner, or to any waiting process.
     fn send(&self, random: &mut fastrand::Rng, partner: Option<usize>) -> Option<Send> {
         let is_sleeper = |kind: &Kind| !kind.continues && kind.partner.is_none();
         let first = self.kinds.iter().position(is_sleeper)?;

@@ -11,7 +11,7 @@ struct Plain {
     workers: Vec<Option<(usize, u64)>>,
 }
 
-/// The longest wait, in microseconds.
+/// Returns the longest wait, in microseconds.
 pub(super) fn longest_wait(mix: &Mix) -> u64 {
     let mut plain = Plain {
         ledger: Ledger::new(mix),
