@@ -60,7 +60,7 @@ pub enum Fault {
 }
 
 impl Fault {
-    /// Whether the program may be back after a while.
+    /// Returns whether the program may be back after a while.
     #[must_use]
     pub fn may_pass(&self) -> bool {
         match self {

@@ -43,7 +43,7 @@ impl Default for Once {
 const MOST: u32 = 1_000;
 
 impl Once {
-    /// The window of the API: from a millisecond to a minute.
+    /// Returns the window of the API: from a millisecond to a minute.
     fn window(&self) -> Duration {
         let millis = self.every.as_millis().clamp(1, 60_000);
         Duration::from_millis(u64::try_from(millis).unwrap_or(60_000))
@@ -61,7 +61,7 @@ struct Document<'a> {
     processes: &'a Processes,
 }
 
-/// Two looks, as a text.
+/// Looks twice, and returns a text.
 ///
 /// Blocks for `every`, and until the answers are there.
 ///
@@ -108,7 +108,7 @@ fn take(app: &mut App, processes: Processes) {
     app.take(News::Answer(app.wish(), answer));
 }
 
-/// The head, the title and the list as lines of text.
+/// Prints the head, the title and the list as lines of text.
 fn print(app: &mut App, width: u16, height: u16) -> String {
     let theme = Theme::new(false);
     let mut text = String::new();
@@ -127,9 +127,9 @@ fn print(app: &mut App, width: u16, height: u16) -> String {
     text
 }
 
-/// Two looks, as a JSON document: `version` of the API, `rates` of each scheduler, and the answers
-/// `snapshot` and `processes` of the API. The processes are the busiest within `every`, where they
-/// are counted, and otherwise those with most messages. A terminal can print the text.
+/// Looks twice, and returns a JSON document: `version` of the API, `rates` of each scheduler, and
+/// the answers `snapshot` and `processes` of the API. The processes are the busiest within `every`,
+/// where they are counted, and otherwise those with most messages. A terminal can print the text.
 ///
 /// Blocks for `every`, and until the answers are there.
 ///
@@ -163,7 +163,7 @@ pub fn once_json(source: &dyn Source, look: &Once) -> Result<String, Fault> {
     Ok(escaped(&json))
 }
 
-/// JSON with escapes for control characters, inside of its texts.
+/// Returns the JSON with escapes for control characters, inside of its texts.
 fn escaped(json: &str) -> String {
     let mut text = String::with_capacity(json.len());
     for c in json.chars() {

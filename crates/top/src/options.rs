@@ -70,7 +70,7 @@ impl Options {
     }
 }
 
-/// A time from 100 ms to an hour.
+/// Reads a time from 100 ms to an hour.
 fn period(text: &str) -> Result<Duration, String> {
     let units = [("ms", 1), ("s", 1_000), ("m", 60_000)];
     let parsed = units.iter().find_map(|(unit, millis)| {

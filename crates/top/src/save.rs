@@ -52,7 +52,7 @@ fn create(host: &str, folder: &Path) -> io::Result<(PathBuf, File)> {
     ))
 }
 
-/// The message for a person.
+/// Returns the message for a person.
 pub(crate) fn sentence(saved: &Result<(PathBuf, u64), Fault>) -> String {
     match saved {
         Ok((path, size)) => {

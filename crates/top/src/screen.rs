@@ -82,8 +82,8 @@ pub fn run(source: Arc<dyn Source>, every: Duration, filter: Filter) -> io::Resu
     ended
 }
 
-/// A panic of this thread is printed on a restored terminal. A panic of another thread is told to
-/// this thread, which would draw over the print.
+/// Prints a panic of this thread on a restored terminal. A panic of another thread is told to this
+/// thread, which would draw over the print.
 fn hook_panics(tell: Sender<Message>) {
     let screen = thread::current().id();
     let restore_and_print = panic::take_hook();

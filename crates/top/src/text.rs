@@ -26,7 +26,8 @@ pub fn clean(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Whether a terminal might obey the character, or show text in another place because of it.
+/// Returns whether a terminal might obey the character, or show text in another place because of
+/// it.
 pub(crate) fn is_unsafe(c: char) -> bool {
     c.is_control()
         || matches!(
@@ -36,7 +37,7 @@ pub(crate) fn is_unsafe(c: char) -> bool {
         )
 }
 
-/// A number in at most six columns: `9999`, `12.3k`, `1.2M`.
+/// Formats a number in at most six columns: `9999`, `12.3k`, `1.2M`.
 ///
 /// ```
 /// assert_eq!(ganger_top::text::count(12_345), "12.3k");
@@ -58,7 +59,7 @@ pub fn count(number: u64) -> String {
     short(value, unit)
 }
 
-/// A number for each second: `0.3`, `12`, `4.5k`.
+/// Formats a number for each second: `0.3`, `12`, `4.5k`.
 #[must_use]
 pub fn rate(number: f64) -> String {
     match number {
@@ -67,13 +68,13 @@ pub fn rate(number: f64) -> String {
     }
 }
 
-/// A share of 1 in percent, without the sign.
+/// Formats a share of 1 in percent, without the sign.
 #[must_use]
 pub fn percent(share: f64) -> String {
     whole(share * 100.0).to_string()
 }
 
-/// A time in at most six columns: `850 ns`, `1.2 ms`, `3h12m`.
+/// Formats a time in at most six columns: `850 ns`, `1.2 ms`, `3h12m`.
 ///
 /// ```
 /// use ganger_top::text::time;
@@ -101,18 +102,18 @@ pub fn time(nanos: u64) -> String {
     }
 }
 
-/// As [`time`].
+/// Formats a duration as [`time`] does.
 pub(crate) fn duration(time: Duration) -> String {
     self::time(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX))
 }
 
-/// Three digits at most, with a unit.
+/// Formats three digits at most, with a unit.
 fn short(value: f64, unit: &str) -> String {
     let digits = usize::from(value < 99.95 && unit.len() == 1 || value < 9.95);
     format!("{value:.digits$}{unit}")
 }
 
-/// The nearest whole number; 0 for less.
+/// Returns the nearest whole number; 0 for less.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -122,7 +123,7 @@ pub(crate) fn whole(number: f64) -> u64 {
     number.round() as u64
 }
 
-/// The last part of each path in the name of a type: `Vec<u8>` of `alloc::vec::Vec<u8>`.
+/// Shortens the name of a type to the last part of each path: `Vec<u8>` of `alloc::vec::Vec<u8>`.
 ///
 /// ```
 /// assert_eq!(ganger_top::text::short_type("shop::Shelf<store::Item>"), "Shelf<Item>");
@@ -143,7 +144,7 @@ pub fn short_type(name: &str) -> String {
     shortened
 }
 
-/// A closure has the name of its function.
+/// Returns the last part of a path. A closure has the name of its function.
 fn last_part(path: &str) -> &str {
     let named = path.trim_end_matches("::{{closure}}");
     named.rsplit("::").next().unwrap_or(named)

@@ -42,7 +42,7 @@ pub(crate) struct Wanted {
     pub(crate) process: Key,
 }
 
-/// The message about an action that was asked for.
+/// Returns the message about an action that was asked for.
 pub(crate) fn sentence(wanted: &Wanted, acted: &Result<Acted, Fault>) -> String {
     let action = wanted.action;
     match acted {

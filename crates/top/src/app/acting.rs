@@ -17,7 +17,7 @@ use crate::measure::{Key, Row};
 use ratatui::crossterm::event::KeyCode;
 
 impl App {
-    /// The actions that the program allows, of those that are known here.
+    /// Returns the actions that the program allows, of those that are known here.
     fn allowed(&self) -> impl Iterator<Item = &'static Action> {
         let allowed = self.actions();
         let is_allowed = |it: &&Action| allowed.iter().any(|name| name == it.name);
@@ -41,7 +41,7 @@ impl App {
         }
     }
 
-    /// The answer of a person to the question.
+    /// Takes the answer of a person to the question.
     pub(super) fn action_key(&mut self, code: KeyCode) -> Option<Wanted> {
         let chosen = match self.asking.take()? {
             Asking::Which(process) => {
@@ -63,7 +63,7 @@ impl App {
         Some(Wanted { action, process })
     }
 
-    /// The question, as text.
+    /// Returns the question, as text.
     pub(crate) fn question(&self) -> Option<String> {
         Some(match self.asking.as_ref()? {
             Asking::Which(process) => {
@@ -80,13 +80,13 @@ impl App {
         })
     }
 
-    /// The name and the PID of a process.
+    /// Returns the name and the PID of a process.
     fn title_of(&self, process: &Key) -> String {
         let (name, pid) = (self.name_of(process), &process.1);
         name.map_or_else(|| pid.clone(), |name| format!("{name} {pid}"))
     }
 
-    /// The first name of a process, where the process is listed and has one.
+    /// Returns the first name of a process, where the process is listed and has one.
     fn name_of(&self, process: &Key) -> Option<&str> {
         let mut rows = self.rows.all().iter().chain(&self.single);
         let row = rows.find(|it: &&Row| it.key() == *process)?;

@@ -25,7 +25,7 @@ impl Edit {
         &self.text
     }
 
-    /// The texts before and behind the cursor.
+    /// Returns the texts before and behind the cursor.
     pub(crate) fn parts(&self) -> (&str, &str) {
         self.text.split_at(self.at)
     }

@@ -54,7 +54,7 @@ impl Folds {
         &self.nodes[branch.node]
     }
 
-    /// The identity of a visible row.
+    /// Returns the identity of a visible row.
     pub(crate) fn id(&self, branch: Branch) -> String {
         id(self.node(branch))
     }
@@ -75,7 +75,7 @@ impl Folds {
         is_changed
     }
 
-    /// The row of the parent.
+    /// Returns the row of the parent.
     pub(crate) fn parent(&self, row: usize) -> Option<usize> {
         let depth = self.visible.get(row)?.depth;
         self.visible[..row].iter().rposition(|it| it.depth < depth)

@@ -106,7 +106,7 @@ impl App {
         Deed::None
     }
 
-    /// Each key changes the filter at once, if the text is a filter.
+    /// Edits the text; each key changes the filter at once, if the text is a filter.
     fn edit_key(&mut self, key: KeyEvent) {
         let Some(edit) = &mut self.edit else { return };
         match key.code {

@@ -142,7 +142,7 @@ impl App {
         }
     }
 
-    /// The wish of the view.
+    /// Returns the wish of the view.
     pub(crate) fn wish(&self) -> Wish {
         match self.view {
             View::Processes => Wish::Processes(self.query()),
@@ -157,7 +157,7 @@ impl App {
         }
     }
 
-    /// The number of the shown scheduler, where it is one of several.
+    /// Returns the number of the shown scheduler, where it is one of several.
     fn one_of_several(&self) -> Option<u64> {
         let several = self.schedulers().len() > 1;
         let shown = self.pulse.as_ref().filter(|_| several);
@@ -195,7 +195,7 @@ impl App {
         self.window = (self.window + 1) % WINDOWS.len();
     }
 
-    /// The time since the start of this program.
+    /// Returns the time since the start of this program.
     pub(crate) fn now(&self) -> Duration {
         self.now
     }
@@ -216,13 +216,14 @@ impl App {
         self.said.as_ref().map(|it| it.0.as_str())
     }
 
-    /// Why the view has no answer.
+    /// Returns the reason why the view has no answer.
     pub(crate) fn note(&self) -> Option<&str> {
         let note = self.note.as_ref()?;
         (note.0 == self.wish()).then_some(note.1.as_str())
     }
 
-    /// Whether the view has had an answer. Of a list with another filter, there was none yet.
+    /// Returns whether the view has had an answer. Of a list with another filter, there was none
+    /// yet.
     pub(crate) fn is_answered(&self) -> bool {
         match self.view {
             View::Processes => {
@@ -245,7 +246,7 @@ impl App {
         newest.map_or(&[], |it| it.schedulers.as_slice())
     }
 
-    /// The names of the actions that the program allows.
+    /// Returns the names of the actions that the program allows.
     pub(super) fn actions(&self) -> &[String] {
         let newest = self.snapshots[1].as_ref();
         newest.map_or(&[], |it| it.actions.as_slice())
@@ -365,12 +366,12 @@ impl App {
         self.cursors.entry(self.view).or_default()
     }
 
-    /// The selected row.
+    /// Returns the selected row.
     pub(crate) fn at(&self) -> usize {
         self.cursors.get(&self.view).map_or(0, Cursor::at)
     }
 
-    /// The identities of the rows of the view.
+    /// Returns the identities of the rows of the view.
     pub(super) fn ids(&self) -> Vec<String> {
         let key = |row: &Row| format!("{} {}", row.process.scheduler, row.process.pid);
         match self.view {
@@ -417,7 +418,7 @@ impl App {
         }
     }
 
-    /// The groups of the shown scheduler.
+    /// Returns the groups of the shown scheduler.
     pub(crate) fn groups(&self) -> Vec<&Group> {
         let number = self.pulse.as_ref().map(|it| it.number);
         let groups = self.groups.iter().flat_map(|it| &it.groups);
@@ -426,26 +427,26 @@ impl App {
             .collect()
     }
 
-    /// The sockets of the answer.
+    /// Returns the sockets of the answer.
     pub(crate) fn sockets(&self) -> &[Socket] {
         self.sockets.as_ref().map_or(&[], |it| &it.sockets)
     }
 
-    /// The peers of the nodes, each with its node.
+    /// Returns the peers of the nodes, each with its node.
     pub(crate) fn peers(&self) -> Vec<(&Node, &Peer)> {
         let nodes = self.nodes.iter().flat_map(|it| &it.nodes);
         let peers = nodes.flat_map(|node| node.peers.iter().map(move |peer| (node, peer)));
         peers.collect()
     }
 
-    /// The names of the cluster, each with the node that knows the name.
+    /// Returns the names of the cluster, each with the node that knows the name.
     pub(crate) fn names(&self) -> Vec<(&Node, &ClusterName)> {
         let nodes = self.nodes.iter().flat_map(|it| &it.nodes);
         let names = nodes.flat_map(|node| node.names.first.iter().map(move |name| (node, name)));
         names.collect()
     }
 
-    /// The letters of the shown scheduler, the newest first.
+    /// Returns the letters of the shown scheduler, the newest first.
     pub(crate) fn letters(&self) -> Vec<&Letter> {
         let number = self.pulse.as_ref().map(|it| it.number);
         let all = self.letters.iter().flat_map(|it| &it.schedulers);
@@ -456,7 +457,7 @@ impl App {
             .collect()
     }
 
-    /// The process of the selected row.
+    /// Returns the process of the selected row.
     pub(super) fn selected(&self) -> Option<Key> {
         let at = self.at();
         let number = self.pulse.as_ref().map_or(1, |it| it.number);
@@ -505,7 +506,8 @@ impl App {
     }
 }
 
-/// Whether two lists have the same processes to choose from: another order keeps the histories.
+/// Returns whether two lists have the same processes to choose from: another order keeps the
+/// histories.
 fn is_same_list(one: &Wish, other: &Wish) -> bool {
     match (one, other) {
         (Wish::Processes(one), Wish::Processes(other)) => {

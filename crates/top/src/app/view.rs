@@ -56,7 +56,7 @@ impl View {
         }
     }
 
-    /// The next view, or the view before.
+    /// Returns the next view, or the view before.
     pub(crate) fn beside(self, is_forward: bool) -> Self {
         let count = Self::ALL.len();
         let Some(place) = Self::ALL.iter().position(|it| *it == self) else {

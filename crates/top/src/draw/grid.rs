@@ -106,7 +106,7 @@ impl Cell {
         Self { style, ..self }
     }
 
-    /// A number, or a dash where it is not known.
+    /// Shows a number, or a dash where it is not known.
     pub(super) fn or_dash(text: Option<String>) -> Self {
         Self::plain(text.as_deref().unwrap_or("-"))
     }
@@ -163,7 +163,7 @@ impl Grid<'_> {
     }
 }
 
-/// The columns with room, each with its place and width.
+/// Returns the columns with room, each with its place and width.
 fn places(columns: &[Column], area: Rect) -> Vec<(usize, u16, u16)> {
     let mut kept: Vec<usize> = (0..columns.len()).collect();
     let width = |column: &Column| match area.width {

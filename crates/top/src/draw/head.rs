@@ -30,7 +30,7 @@ impl Words {
         self.spans.push(Span::styled(text, style));
     }
 
-    /// A name, and its value.
+    /// Adds a name and its value.
     fn pair(&mut self, name: &str, value: impl AsRef<str>) {
         self.pair_in(name, value, self.theme.strong());
     }
@@ -157,7 +157,7 @@ fn rates(app: &App, pulse: &Pulse, theme: Theme) -> Line<'static> {
     words.line()
 }
 
-/// A rate, or a dash before the second snapshot.
+/// Formats a rate, or a dash before the second snapshot.
 fn each(pulse: &Pulse, of: fn(&Rates) -> f64) -> String {
     let text = pulse.rates.as_ref().map(|it| rate(of(it)));
     format!("{}/s", text.as_deref().unwrap_or("-"))

@@ -47,7 +47,7 @@ pub(crate) fn screen(app: &mut App, theme: Theme, area: Rect, buffer: &mut Buffe
     buffer.set_line(area.x, end, &bottom(app, theme), area.width);
 }
 
-/// The lines above the title.
+/// Draws the lines above the title.
 pub(crate) fn head(app: &App, theme: Theme) -> Vec<Line<'static>> {
     head::lines(app, theme)
 }
@@ -114,7 +114,7 @@ fn rows(app: &App) -> usize {
     }
 }
 
-/// The sentence in an empty list.
+/// Returns the sentence in an empty list.
 fn empty(app: &App) -> &'static str {
     match app.view {
         _ if app.link == Link::Waiting => "",
@@ -138,7 +138,7 @@ fn empty(app: &App) -> &'static str {
     }
 }
 
-/// A single process, whose lines scroll.
+/// Draws a single process, whose lines scroll.
 fn single(app: &mut App, theme: Theme, area: Rect, buffer: &mut Buffer) {
     let lines = one::lines(app, theme);
     app.one_lines = lines.len();
@@ -152,7 +152,7 @@ fn single(app: &mut App, theme: Theme, area: Rect, buffer: &mut Buffer) {
     }
 }
 
-/// The line above the list.
+/// Draws the line above the list.
 pub(crate) fn title(app: &App, theme: Theme) -> Line<'static> {
     if app.has_help {
         return Line::styled("Keys", theme.strong());
@@ -204,7 +204,7 @@ pub(crate) fn title(app: &App, theme: Theme) -> Line<'static> {
     Line::from(vec![title, Span::raw(text::clean(&more).into_owned())])
 }
 
-/// The line at the bottom: the filter in an edit, a message, or the keys.
+/// Draws the line at the bottom: the filter in an edit, a message, or the keys.
 fn bottom(app: &App, theme: Theme) -> Line<'static> {
     if let Some(edit) = &app.edit {
         let (before, behind) = edit.parts();

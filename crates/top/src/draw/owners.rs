@@ -58,7 +58,8 @@ pub(super) fn draw(app: &App, theme: Theme, area: Rect, buffer: &mut Buffer) -> 
     }
 }
 
-/// The store and the lease of a node, and how many names the node knows. None where all are absent.
+/// Describes the store and the lease of a node, and how many names the node knows. None where all
+/// are absent.
 fn line(node: &Node, theme: Theme) -> Option<(String, Style)> {
     let (mut parts, mut style) = (Vec::new(), Style::new());
     let all = &node.names;

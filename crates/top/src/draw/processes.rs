@@ -51,7 +51,7 @@ pub(super) fn cells(app: &App, theme: Theme, place: usize) -> Vec<Cell> {
     cells
 }
 
-/// The PID without the host of the shown scheduler.
+/// Returns the PID without the host of the shown scheduler.
 pub(super) fn short_pid(app: &App, pid: &str) -> String {
     let plain = pid.trim_start_matches('{').trim_end_matches('}');
     let host = app.pulse.as_ref().map_or("", |it| it.host.as_str());
@@ -61,7 +61,7 @@ pub(super) fn short_pid(app: &App, pid: &str) -> String {
     }
 }
 
-/// The name or label, and the type; the type alone where it has neither.
+/// Returns the name or label, and the type; the type alone where it has neither.
 fn name(row: &Row) -> String {
     let kind = short_type(&row.process.type_name);
     match row.own_name() {
@@ -70,7 +70,7 @@ fn name(row: &Row) -> String {
     }
 }
 
-/// The state, since when, and the awaited command.
+/// Returns the state, since when, and the awaited command.
 pub(super) fn state(process: &Process, has_ended: bool, theme: Theme) -> Cell {
     if has_ended {
         return Cell::plain("ended");
@@ -95,7 +95,7 @@ fn marks(row: &Row) -> String {
     row.warnings.iter().map(|it| it.mark()).collect()
 }
 
-/// A number with its sign.
+/// Formats a number with its sign.
 fn signed(number: f64) -> String {
     match number {
         ..=-0.05 => format!("-{}", rate(-number)),
@@ -104,7 +104,7 @@ fn signed(number: f64) -> String {
     }
 }
 
-/// The last values as bars; the highest value is a full bar.
+/// Draws the last values as bars; the highest value is a full bar.
 pub(super) fn sparkline(values: &[f64], width: usize) -> String {
     const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let shown = &values[values.len().saturating_sub(width)..];

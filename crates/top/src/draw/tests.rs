@@ -43,13 +43,13 @@ impl Stage {
         stage
     }
 
-    /// Both threads of the feed ask once.
+    /// Asks once, as both threads of the feed do.
     fn look(&mut self) {
         self.app.take(News::Snapshot(self.demo.snapshot().unwrap()));
         self.list();
     }
 
-    /// The thread of the lists asks once.
+    /// Asks once, as the thread of the lists does.
     fn list(&mut self) {
         let wish = self.app.wish();
         match feed::ask(&self.demo, &wish, &mut self.before) {
@@ -105,7 +105,7 @@ impl Stage {
         self.lines(size).join("\n")
     }
 
-    /// Each part is on both sizes of the screen.
+    /// Asserts that each part is on both sizes of the screen.
     #[track_caller]
     fn shows(&mut self, parts: &[&str]) {
         for size in SIZES {
@@ -116,7 +116,7 @@ impl Stage {
         }
     }
 
-    /// The marked line, on a small screen.
+    /// Returns the marked line, on a small screen.
     fn selected(&mut self) -> String {
         let buffer = self.buffer(SIZES[0]);
         let is_marked = |y: &u16| buffer[(0, *y)].modifier.contains(Modifier::REVERSED);
@@ -212,7 +212,7 @@ fn each_view_has_its_key_and_its_content() {
     stage.shows(&["Dead letters 20"]);
 }
 
-/// As the program allows actions.
+/// Lets the program allow actions.
 fn allow(stage: &mut Stage, actions: &[&str]) {
     let mut snapshot = stage.demo.snapshot().unwrap();
     snapshot.actions = actions.iter().map(|it| (*it).to_owned()).collect();

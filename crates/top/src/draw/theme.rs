@@ -9,7 +9,8 @@ pub(crate) struct Theme {
 }
 
 impl Theme {
-    /// Without colours where the variable `NO_COLOR` has a value: see <https://no-color.org>.
+    /// Creates a theme without colours where the variable `NO_COLOR` has a value: see
+    /// <https://no-color.org>.
     pub(crate) fn of_environment() -> Self {
         let no_colour = std::env::var_os("NO_COLOR");
         Self::new(no_colour.is_none_or(|it| it.is_empty()))
@@ -26,12 +27,12 @@ impl Theme {
         }
     }
 
-    /// An important number.
+    /// Returns the style of an important number.
     pub(crate) fn strong(self) -> Style {
         Style::new().add_modifier(Modifier::BOLD)
     }
 
-    /// Ended processes, and explanations.
+    /// Returns the style of ended processes, and of explanations.
     pub(crate) fn dim(self) -> Style {
         self.with(Color::DarkGray, Modifier::DIM)
     }

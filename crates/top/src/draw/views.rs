@@ -129,7 +129,7 @@ pub(super) fn wait(app: &App, theme: Theme, place: usize) -> Vec<Cell> {
     texts.into_iter().map(|it| Cell::new(it, style)).collect()
 }
 
-/// The parties with the most waiters.
+/// Returns the parties with the most waiters.
 pub(super) fn heads(app: &App) -> String {
     let heads = app.waits.iter().flat_map(|it| it.heads.iter().take(2));
     let text = heads.map(|it| {
@@ -153,7 +153,7 @@ pub(super) const SOCKETS: [Column; 7] = [
     Column::right("SINCE", 7),
 ];
 
-/// A socket, with the first of its waiters.
+/// Describes a socket, with the first of its waiters.
 pub(super) fn socket(app: &App, place: usize) -> Vec<Cell> {
     let Some(socket) = app.sockets().get(place) else {
         return Vec::new();
@@ -198,7 +198,7 @@ pub(super) const NODES: [Column; 10] = [
     Column::right("LOST", 7),
 ];
 
-/// A peer of a node of the program.
+/// Describes a peer of a node of the program.
 pub(super) fn node(app: &App, theme: Theme, place: usize) -> Vec<Cell> {
     let peers = app.peers();
     let Some((node, peer)) = peers.get(place) else {
@@ -229,7 +229,7 @@ pub(super) fn node(app: &App, theme: Theme, place: usize) -> Vec<Cell> {
     ]
 }
 
-/// The nodes of the program, above the list.
+/// Returns the nodes of the program, above the list.
 pub(super) fn own_nodes(app: &App) -> String {
     let nodes = app.nodes.iter().flat_map(|it| &it.nodes);
     let names: Vec<_> = nodes
@@ -245,7 +245,7 @@ pub(super) const ALARMS: [Column; 4] = [
     Column::fill("WHAT", 30),
 ];
 
-/// The alarms, and then the long steps.
+/// Describes the alarms, and then the long steps.
 pub(super) fn alarm(app: &App, theme: Theme, place: usize) -> Vec<Cell> {
     let Some(pulse) = &app.pulse else {
         return Vec::new();
@@ -297,7 +297,7 @@ fn long_step(app: &App, step: &LongStep) -> Vec<Cell> {
     ]
 }
 
-/// The topic, and the message by its `Show`, or its type.
+/// Returns the topic, and the message by its `Show`, or its type.
 fn letter_text(letter: &ganger_observe::api::Letter) -> String {
     let message = letter.message.as_deref().map(short_type);
     let text = letter.text.as_deref().or(message.as_deref());

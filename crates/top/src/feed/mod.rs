@@ -169,7 +169,7 @@ struct Task<T: From<News>> {
 }
 
 impl<T: From<News>> Task<T> {
-    /// False, when the screen has gone.
+    /// Tells the screen news; returns false when the screen has gone.
     fn tell(&self, news: News) -> bool {
         self.tell.send(news.into()).is_ok()
     }
@@ -279,7 +279,7 @@ pub(crate) fn ask(
     })
 }
 
-/// The ended processes among the missing processes of a list.
+/// Returns the ended processes among the missing processes of a list.
 fn gone(source: &dyn Source, before: &[Key], now: &[Key]) -> Vec<Key> {
     let listed: HashSet<_> = now.iter().collect();
     let missing = before.iter().filter(|it| !listed.contains(it)).take(ASKED);

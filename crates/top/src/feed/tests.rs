@@ -57,7 +57,7 @@ fn start(
     (Feed::start(&source, every, &tell).unwrap(), told)
 }
 
-/// The next news that a choice takes.
+/// Returns the next news that a choice takes.
 #[track_caller]
 fn next<T>(told: &Receiver<News>, choose: impl Fn(News) -> Option<T>) -> T {
     loop {

@@ -62,8 +62,8 @@ pub(crate) struct Quantiles {
 }
 
 impl Pulse {
-    /// A scheduler since the snapshot before, if any. A scheduler younger than its
-    /// own snapshot before is a new scheduler.
+    /// Measures a scheduler since the snapshot before, if any. A scheduler younger than its own
+    /// snapshot before is a new scheduler.
     pub(crate) fn of(now: &Scheduler, before: Option<&Scheduler>) -> Self {
         let before = before.filter(|it| {
             (it.number, &it.host) == (now.number, &now.host) && it.uptime_ns < now.uptime_ns
@@ -104,7 +104,7 @@ impl Pulse {
     }
 }
 
-/// The busy shares since the snapshot before, or since the start.
+/// Returns the busy shares since the snapshot before, or since the start.
 fn busy(now: &Scheduler, before: Option<&Scheduler>) -> Vec<f64> {
     let old_uptime = before.map_or(0, |it| it.uptime_ns);
     let time = now.uptime_ns.saturating_sub(old_uptime).max(1) as f64;
@@ -135,7 +135,7 @@ impl Rates {
 }
 
 impl Quantiles {
-    /// None, where nothing was measured.
+    /// Returns the quantiles; none, where nothing was measured.
     fn of(distribution: &Distribution) -> Option<Self> {
         let it = Self {
             p50_ns: distribution.quantile(0.5),

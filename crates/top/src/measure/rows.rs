@@ -65,17 +65,17 @@ pub(crate) enum Sort {
 }
 
 impl Sort {
-    /// Whether it begins with the least.
+    /// Returns whether the order begins with the least.
     pub(crate) fn is_text(self) -> bool {
         matches!(self, Self::Pid | Self::Name)
     }
 
-    /// Whether a window changes the order. All steps count, as their column says.
+    /// Returns whether a window changes the order. All steps count, as their column says.
     pub(crate) fn has_window(self) -> bool {
         self != Self::Steps && self.by().has_window()
     }
 
-    /// The order in the API: a source chooses the first processes by it.
+    /// Returns the order in the API: a source chooses the first processes by it.
     pub(crate) fn by(self) -> By {
         match self {
             Self::Pid => By::Pid,
@@ -95,18 +95,18 @@ impl Row {
         (self.process.scheduler, self.process.pid.clone())
     }
 
-    /// The messages and events in its mailbox.
+    /// Returns the number of messages and events in the mailbox.
     pub(crate) fn mailbox(&self) -> u64 {
         mailbox(&self.process)
     }
 
-    /// Its label, or its first name, or none.
+    /// Returns the label, or the first name, or none.
     pub(crate) fn own_name(&self) -> Option<&str> {
         let label = self.process.label.as_deref();
         self.process.names.first().map(String::as_str).or(label)
     }
 
-    /// The row of an answer, with the row of the answer before.
+    /// Creates the row of an answer, with the row of the answer before.
     pub(crate) fn new(process: Process, before: Option<Self>) -> Self {
         let mut row = Self {
             messages: None,
@@ -210,7 +210,7 @@ impl Rows {
         self.rows.retain(is_there);
     }
 
-    /// The rows in an order.
+    /// Sorts the rows.
     pub(crate) fn sort(&mut self, sort: Sort, is_descending: bool) {
         self.rows.sort_by(|one, other| match is_descending {
             true => other.order(one, sort),
@@ -218,8 +218,8 @@ impl Rows {
         });
     }
 
-    /// The new events of the listed processes for each second, and whether no process is left
-    /// out. None, where no process has a rate.
+    /// Counts the new events of the listed processes for each second, and tells whether no process
+    /// is left out. None, where no process has a rate.
     pub(crate) fn messages(&self) -> Option<(f64, bool)> {
         let live = self.rows.iter().filter(|it| it.ended.is_none());
         let count = live.clone().count() as u64;
@@ -231,13 +231,13 @@ impl Rows {
         &self.rows
     }
 
-    /// Another list begins.
+    /// Begins another list.
     pub(crate) fn clear(&mut self) {
         *self = Self::default();
     }
 }
 
-/// The length of a turn that goes on, in seconds. Its step is counted at the end alone.
+/// Returns the length of a turn that goes on, in seconds. Its step is counted at the end alone.
 fn in_turn(process: &Process) -> f64 {
     let quiet = process.quiet_ns.filter(|_| process.state == State::Running);
     quiet.unwrap_or(0) as f64 / 1e9

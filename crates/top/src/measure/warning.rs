@@ -35,7 +35,7 @@ pub(crate) enum Warning {
 }
 
 impl Warning {
-    /// A letter for a narrow column.
+    /// Returns a letter for a narrow column.
     pub(crate) fn mark(self) -> char {
         match self {
             Self::NeverYields => 'Y',
@@ -45,7 +45,7 @@ impl Warning {
         }
     }
 
-    /// A sentence.
+    /// Returns a sentence.
     pub(crate) fn sentence(self) -> &'static str {
         match self {
             Self::NeverYields => "never yields: its turn has lasted for more than a second",
@@ -65,7 +65,8 @@ pub(super) struct Lately {
     pub(super) events: u64,
 }
 
-/// The warnings of a process. `mailboxes` has its lengths in the last answers, the newest last.
+/// Returns the warnings of a process. `mailboxes` has its lengths in the last answers, the newest
+/// last.
 pub(super) fn of(process: &Process, lately: Lately, mailboxes: &[u64]) -> Vec<Warning> {
     let mut warnings = Vec::new();
     let quiet = process.quiet_ns.unwrap_or_default();
@@ -90,7 +91,7 @@ pub(super) fn of(process: &Process, lately: Lately, mailboxes: &[u64]) -> Vec<Wa
     warnings
 }
 
-/// Whether a mailbox has grown from each of the last answers to the next.
+/// Returns whether a mailbox has grown from each of the last answers to the next.
 fn grows(mailboxes: &[u64]) -> bool {
     let Some(from) = mailboxes.len().checked_sub(GROWTHS + 1) else {
         return false;

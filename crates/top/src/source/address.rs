@@ -26,13 +26,13 @@ pub struct Address {
 }
 
 impl Address {
-    /// The name or IP address of the machine.
+    /// Returns the name or IP address of the machine.
     #[must_use]
     pub fn host(&self) -> &str {
         &self.host
     }
 
-    /// The port.
+    /// Returns the port.
     #[must_use]
     pub fn port(&self) -> u16 {
         self.port

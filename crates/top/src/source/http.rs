@@ -46,7 +46,8 @@ impl Client {
         self.ask(&format!("GET {path} HTTP/1.1\r\n"), limit, time, to)
     }
 
-    /// As [`get`](Self::get), for what changes something. The request has no body.
+    /// Posts a request for a change, as [`get`](Self::get) does for an answer. The request has no
+    /// body.
     pub(super) fn post(
         &self,
         path: &str,

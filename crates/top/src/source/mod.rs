@@ -27,13 +27,13 @@ use std::time::Duration;
     reason = "they are in the trait's own documentation"
 )]
 pub trait Source: Send + Sync {
-    /// The name of the program for people, such as its address.
+    /// Returns the name of the program for people, such as its address.
     fn name(&self) -> String;
-    /// All schedulers.
+    /// Returns all schedulers.
     fn snapshot(&self) -> Result<Snapshot, Fault>;
-    /// The first processes of a list.
+    /// Returns the first processes of a list.
     fn processes(&self, query: &ProcessesQuery) -> Result<Processes, Fault>;
-    /// A single process.
+    /// Returns a single process.
     fn process(&self, scheduler: u64, pid: &str) -> Result<Processes, Fault>;
     /// Groups of processes.
     fn groups(&self) -> Result<Groups, Fault>;
@@ -41,11 +41,11 @@ pub trait Source: Send + Sync {
     fn tree(&self) -> Result<Tree, Fault>;
     /// Waits for each other.
     fn waits(&self) -> Result<Waits, Fault>;
-    /// A page of the open sockets.
+    /// Returns a page of the open sockets.
     fn sockets(&self, query: &SocketsQuery) -> Result<Sockets, Fault>;
     /// Nodes of a cluster, and their peers.
     fn nodes(&self) -> Result<Nodes, Fault>;
-    /// Dead letters.
+    /// Returns dead letters.
     fn letters(&self) -> Result<Letters, Fault>;
     /// Does something to a process: the name of one of
     /// [`Snapshot::actions`](ganger_observe::api::Snapshot::actions).

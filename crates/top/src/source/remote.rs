@@ -36,7 +36,7 @@ pub struct Remote {
 }
 
 impl Remote {
-    /// An endpoint at an address. Does not connect yet.
+    /// Creates an endpoint at an address. Does not connect yet.
     ///
     /// # Errors
     /// [`Fault::Token`], if the token has other characters than visible ASCII.

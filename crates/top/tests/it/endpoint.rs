@@ -21,7 +21,7 @@ fn look() -> Once {
     }
 }
 
-/// A scheduler with a process that waits for messages, and its PID.
+/// Starts a scheduler with a process that waits for messages, and returns its PID.
 fn program() -> (Scheduler, String) {
     let builder = keep_letters(Scheduler::builder()).workers(1).host("shop");
     let scheduler = builder.start().unwrap();

@@ -13,7 +13,7 @@ fn remote(server: &Server, token: Option<&str>) -> Remote {
     Remote::new(address, token.map(str::to_owned)).unwrap()
 }
 
-/// The fault of an answer.
+/// Returns the fault of an answer.
 fn fault(answer: impl Into<Vec<u8>>) -> Fault {
     let server = Server::of(answer);
     let fault = remote(&server, None).letters().unwrap_err();

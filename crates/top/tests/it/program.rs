@@ -12,7 +12,7 @@ fn top(arguments: &[&str]) -> Output {
     command.output().unwrap()
 }
 
-/// The text of a good run.
+/// Returns the text of a good run.
 #[track_caller]
 fn printed(arguments: &[&str]) -> String {
     let output = top(arguments);
@@ -21,7 +21,7 @@ fn printed(arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// The error of a bad run.
+/// Returns the error of a bad run.
 #[track_caller]
 fn failed(arguments: &[&str]) -> String {
     let output = top(arguments);

@@ -36,7 +36,7 @@ impl Server {
         Self::new(move |stream| drop(stream.write_all(&answer)))
     }
 
-    /// The head of the request.
+    /// Returns the head of the request.
     pub(crate) fn request(self) -> String {
         self.thread.join().unwrap()
     }

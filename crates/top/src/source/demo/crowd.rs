@@ -46,7 +46,7 @@ const IDLE: Work = Work {
     wait: None,
 };
 
-/// All live processes, `now` seconds after the start.
+/// Returns all live processes, `now` seconds after the start.
 pub(super) fn all(now: f64) -> Vec<Member> {
     let mut all = Vec::new();
     supervisors(&mut all, now);
@@ -125,7 +125,7 @@ fn stores(all: &mut Vec<Member>, now: f64) {
     }
 }
 
-/// A process for each kind of trouble.
+/// Adds a process for each kind of trouble.
 fn faults(all: &mut Vec<Member>, now: f64) {
     let mailer = Work {
         type_name: "shop::Mailer",
@@ -188,7 +188,7 @@ fn faults(all: &mut Vec<Member>, now: f64) {
     all.push(member(1, 33, "", Some(0), clock, now));
 }
 
-/// Two processes that wait for each other, and a third behind them.
+/// Adds two processes that wait for each other, and a third behind them.
 fn transfers(all: &mut Vec<Member>, now: f64) {
     for place in 0..3 {
         let work = Work {
@@ -206,7 +206,7 @@ fn transfers(all: &mut Vec<Member>, now: f64) {
     }
 }
 
-/// Two begin each second, and each lasts ten seconds.
+/// Adds the sessions: two begin each second, and each lasts ten seconds.
 fn sessions(all: &mut Vec<Member>, now: f64) {
     let newest = whole((now * 2.0).floor());
     for number in newest.saturating_sub(19)..=newest {
@@ -286,7 +286,7 @@ fn member(
     }
 }
 
-/// A process with its links and monitors.
+/// Gives a process its links and monitors.
 pub(super) fn with_links(process: Process) -> Process {
     Process {
         links: process.parent.clone().into_iter().collect(),
@@ -301,7 +301,7 @@ pub(super) fn with_links(process: Process) -> Process {
     }
 }
 
-/// The value of a process in an order.
+/// Returns the value of a process in an order.
 pub(super) fn value(process: &Process, by: By) -> u64 {
     let counts = process.counts.clone().unwrap_or_default();
     match by {
@@ -315,7 +315,7 @@ pub(super) fn value(process: &Process, by: By) -> u64 {
     }
 }
 
-/// The sum after a time, at a rate with ups and downs of a third.
+/// Returns the sum after a time, at a rate with ups and downs of a third.
 pub(super) fn sum(rate: f64, time: f64, phase: u64) -> u64 {
     let phase = phase as f64;
     let wave = 1.0 / 3.0 * ((time + phase).sin() - phase.sin());

@@ -115,7 +115,8 @@ fn distributions(now: f64) -> Distributions {
     }
 }
 
-/// Half of the durations up to the median, and half of the rest in each bucket above.
+/// Returns a distribution: half of the durations up to the median, and half of the rest in each
+/// bucket above.
 fn distribution(count: u64, median: u64) -> Distribution {
     let buckets: Vec<_> = (0..12)
         .map(|place| (median << place, count >> (place + 1)))

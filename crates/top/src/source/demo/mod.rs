@@ -35,14 +35,14 @@ pub struct Demo {
 }
 
 impl Demo {
-    /// A shop, open for a minute.
+    /// Creates a shop, open for a minute.
     #[must_use]
     pub fn new() -> Self {
         let start = Instant::now();
         Self::by(move || Duration::from_mins(1) + start.elapsed())
     }
 
-    /// A shop whose clock says for how long it has been open.
+    /// Creates a shop whose clock says for how long it has been open.
     pub fn by(clock: impl Fn() -> Duration + Send + Sync + 'static) -> Self {
         let clock = Box::new(clock);
         Self { clock }
@@ -125,7 +125,7 @@ impl Source for Demo {
         Ok(views::letters(self.now()))
     }
 
-    /// Refused: the demo only reads.
+    /// Refuses: the demo only reads.
     fn act(&self, _: &str, _: u64, _: &str) -> Result<Acted, Fault> {
         Err(Fault::NotHere("the demo only reads".to_owned()))
     }

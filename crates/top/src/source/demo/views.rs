@@ -44,7 +44,7 @@ pub(super) fn groups(all: &[Member]) -> Groups {
     }
 }
 
-/// The members have their parents before them.
+/// Builds the tree of the members, who have their parents before them.
 pub(super) fn tree(all: &[Member]) -> Tree {
     let place = |pid: &String| all.iter().position(|it| it.process.pid == *pid);
     let node = |member: &Member| {
@@ -105,7 +105,8 @@ pub(super) fn waits(now: f64) -> Waits {
     }
 }
 
-/// The first scheduler has a listener, and a connection for each of the newest sessions.
+/// Lists the sockets: the first scheduler has a listener, and a connection for each of the newest
+/// sessions.
 pub(super) fn sockets(now: f64, query: &SocketsQuery) -> Sockets {
     let socket = |id: u64, place: u64, name: &str| Socket {
         scheduler: 1,
@@ -140,7 +141,8 @@ pub(super) fn sockets(now: f64, query: &SocketsQuery) -> Sockets {
     }
 }
 
-/// The shop is a node, with two peers. The second is away for five seconds of each minute.
+/// Lists the nodes: the shop is a node, with two peers. The second is away for five seconds of each
+/// minute.
 pub(super) fn nodes(now: f64) -> Nodes {
     let peer = |name: &str, is_up: bool| Peer {
         name: name.to_owned(),
