@@ -28,7 +28,8 @@ pub(crate) fn start_of(method: &str) -> Start {
     found.map_or(Start::InitFails, |&(start, _)| start)
 }
 
-/// The command id of each kind: ids in the array and in the map of the registry, and at their ends.
+/// Returns the command id of each kind: ids in the array and in the map of the registry, and at
+/// their ends.
 pub(crate) fn id_of(kind: Kind) -> CommandId {
     CommandId::new(match kind {
         Kind::AtOnce => 256,
@@ -91,12 +92,12 @@ pub(crate) fn come_back(world: &World, number: Number, sent: Result<(), SendErro
     Sent::refused(kind)
 }
 
-/// The number of the sent message.
+/// Returns the number of the sent message.
 pub(crate) fn number_in(envelope: &Envelope) -> Option<Number> {
     envelope.message.payloads.first()?.as_u64()
 }
 
-/// While a scheduler stops, the receiver may have ended, and the scheduler may have halted.
+/// Allows for a stop: the receiver may have ended, and the scheduler may have halted.
 pub(crate) fn allow_for_a_stop(world: &World, expected: Option<Sent>, found: Sent) -> Option<Sent> {
     let may_be_stopping = world.state().spec.may_have_halted();
     match (expected, found) {
@@ -148,7 +149,7 @@ pub(crate) fn terminate(world: &World, handle: &Handle, pid: Pid) {
     world.reach("a termination (P9)", expected, found);
 }
 
-/// A process monitors another process or itself, under a tag of its own.
+/// Monitors another process or the process itself, under a tag of its own.
 pub(crate) fn monitor(world: &World, ctx: &Context, target: Pid) -> Number {
     let tag = world.number();
     let watcher = ctx.pid();

@@ -149,7 +149,7 @@ pub(crate) enum Note {
     Ended(Pid, End),
 }
 
-/// The number inside a message, a result or an error.
+/// Returns the number inside a message, a result or an error.
 pub(crate) fn number_of(text: &str) -> Option<Number> {
     text.parse().ok()
 }
@@ -178,7 +178,7 @@ impl Seen {
         }
     }
 
-    /// Whether it overtakes messages and completions.
+    /// Returns whether the event overtakes messages and completions.
     pub(crate) fn is_system(self) -> bool {
         matches!(
             self,
@@ -199,7 +199,7 @@ impl Submitted {
         }
     }
 
-    /// Why a process was not started.
+    /// Returns the result of a refused start.
     pub(crate) fn refused(kind: &SubmitErrorKind) -> Self {
         match kind {
             SubmitErrorKind::Stopping => Self::Stopping,
@@ -215,7 +215,7 @@ impl Submitted {
 }
 
 impl Sent {
-    /// Why something comes back.
+    /// Returns the result of a refused send.
     pub(crate) fn refused(kind: SendErrorKind) -> Self {
         match kind {
             SendErrorKind::NotFound => Self::NotFound,
@@ -309,7 +309,7 @@ impl End {
         Some(end.unwrap_or(Self::Foreign))
     }
 
-    /// The name of this end, without its number.
+    /// Returns the name of this end, without its number.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Done(_) => "done",

@@ -53,8 +53,8 @@ pub fn play(plan: &Plan) -> Played {
     play_observed(plan, level)
 }
 
-/// As [`play`], on a scheduler that counts so much of itself, and whose counts have to be those of
-/// the specification.
+/// Plays a plan as [`play`] does, on a scheduler that counts so much of itself; the counts have to
+/// be those of the specification.
 ///
 /// # Panics
 /// As `play`.
@@ -179,7 +179,7 @@ fn act(world: &Arc<World>, rt: &Rt<'_>, op: Op, is_stopped: &mut bool) {
     }
 }
 
-/// Several submitters submit in turns, while actors move.
+/// Submits from several submitters in turns, while actors move.
 fn crowd(
     world: &Arc<World>,
     rt: &Rt<'_>,
@@ -197,8 +197,8 @@ fn crowd(
     }
 }
 
-/// Several senders wait for room at once. A simulation has no threads to block, so each has a
-/// future instead.
+/// Sends from several senders that wait for room at once. A simulation has no threads to block, so
+/// each has a future instead.
 fn press(world: &World, rt: &Rt<'_>, to: Pid, senders: usize, act: Act, way: Way) {
     let takes = if way == Way::Open {
         Act::Release
@@ -217,8 +217,8 @@ fn press(world: &World, rt: &Rt<'_>, to: Pid, senders: usize, act: Act, way: Way
     }
 }
 
-/// Several senders send in random turns, between other moves; `left` has how many messages each
-/// still sends.
+/// Sends from several senders in random turns, between other moves; `left` has the number of
+/// messages of each sender.
 fn volley(world: &World, rt: &Rt<'_>, to: Pid, mut left: Vec<usize>, act: Act) {
     let mut sent = 0;
     while !left.is_empty() {

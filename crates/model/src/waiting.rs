@@ -42,7 +42,7 @@ impl Waiting {
         Pin::new(&mut self.send).poll(&mut Context::from_waker(&waker))
     }
 
-    /// Whether the waker has been called since the last look.
+    /// Returns whether the waker has been called since the last look.
     pub(crate) fn take_wake(&self) -> bool {
         // Ordering: Acquire pairs with the Release in the waker.
         self.woken.0.swap(false, Ordering::Acquire)

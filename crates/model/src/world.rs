@@ -87,7 +87,7 @@ impl Hub {
         }
     }
 
-    /// The scheduler, while it exists.
+    /// Returns the scheduler, while it exists.
     pub(crate) fn handle(&self) -> Option<Handle> {
         self.handle.get()?.upgrade()
     }
@@ -96,7 +96,7 @@ impl Hub {
         self.clock.get()
     }
 
-    /// The world and the nature of a process.
+    /// Returns the world and the nature of a process.
     pub(crate) fn find(&self, pid: Pid) -> Option<(Arc<World>, Nature)> {
         let of = self.of.lock().unwrap_or_else(PoisonError::into_inner);
         let (world, nature) = of.get(&pid)?;
@@ -135,12 +135,12 @@ impl World {
         of.insert(pid, (Arc::downgrade(self), nature));
     }
 
-    /// The scheduler, while it exists.
+    /// Returns the scheduler, while it exists.
     pub(crate) fn handle(&self) -> Option<Handle> {
         self.hub.handle()
     }
 
-    /// The name of a factory of this world's own.
+    /// Returns the name of a factory of this world's own.
     pub(crate) fn factory(&self, name: &'static str) -> Symbol {
         let text = format!("{name} in {}", self.name);
         Symbol::intern(&text).unwrap_or(Symbol::new(name))
@@ -214,7 +214,7 @@ impl World {
         }
     }
 
-    /// As [`compare`](Self::compare), and remembers the result.
+    /// Compares as [`compare`](Self::compare) does, and remembers the result.
     pub(crate) fn reach<T: fmt::Debug + PartialEq>(
         &self,
         what: &'static str,
@@ -289,11 +289,13 @@ impl World {
         !waited.timed_out()
     }
 
-    /// Whether something is wrong.
+    /// Returns whether an error was found.
     pub(crate) fn is_broken(&self) -> bool {
         self.state().broken.is_some()
     }
 
+    /// Asserts that no error was found.
+    ///
     /// # Panics
     /// If an error was found. The text has the error, and the events before.
     pub(crate) fn assert_right(&self) {

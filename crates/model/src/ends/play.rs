@@ -50,7 +50,7 @@ impl ExitAction for Note {
         lock(&self.0).ended.insert(process, cause.clone());
     }
 
-    /// A process that was not started has never been a process of the model.
+    /// Leaves a process without a start out: the process has never been a process of the model.
     fn not_started(self: Box<Self>, _: Pid, _: &ExitCause) {}
 }
 

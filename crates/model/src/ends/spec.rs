@@ -124,7 +124,7 @@ impl Ends {
     }
 }
 
-/// The cause of an exit signal.
+/// Returns the cause of an exit signal.
 pub(super) fn signalled(is_done: bool) -> ExitCause {
     match is_done {
         true => ExitCause::Done,
@@ -156,7 +156,7 @@ impl EndAct {
         }
     }
 
-    /// The other process.
+    /// Returns the other process.
     fn other(&self) -> Option<usize> {
         match *self {
             Self::Link(_, other)

@@ -159,7 +159,7 @@ impl Spec {
         None
     }
 
-    /// Refused, the reason.
+    /// Admits a job; returns the reason of a refusal.
     fn admit(&mut self, job: Job, caller: Caller) -> Option<Answer> {
         let number = self.next;
         self.next += 1;

@@ -8,7 +8,7 @@ use ganger_proc_api::Pid;
 use std::time::Duration;
 
 impl Spec {
-    /// A process is submitted, under a chosen PID if given, by the process `by` or from outside.
+    /// Submits a process, under a chosen PID if given, by the process `by` or from outside.
     pub(crate) fn submit(
         &mut self,
         process: Number,
@@ -48,8 +48,8 @@ impl Spec {
         Ok(refused.unwrap_or(Submitted::after(start)))
     }
 
-    /// A process was refused because of the limit, or because the stop has passed its deadline by
-    /// now. Returns whether such an unexpected refusal may be right.
+    /// Notes the refusal of a process because of the limit, or because the stop has passed its
+    /// deadline by now. Returns whether such an unexpected refusal may be right.
     pub(crate) fn was_refused(&mut self, process: Number, found: Submitted, now: Duration) -> bool {
         let may_be = match found {
             Submitted::LimitReached => self.perhaps_full.remove(&process),
@@ -65,7 +65,7 @@ impl Spec {
         may_be
     }
 
-    /// A message or a control message is sent.
+    /// Sends a message or a control message.
     pub(crate) fn send(&mut self, to: Pid, seen: Seen) -> Result<Sent, Broken> {
         self.end_dispatch()?;
         let limit = self.limits.mailbox;
@@ -89,7 +89,7 @@ impl Spec {
         Ok(Sent::Accepted)
     }
 
-    /// A process is asked to finish; returns whether it is there.
+    /// Asks a process to finish; returns whether it is there.
     pub(crate) fn cancel(&mut self, pid: Pid, number: Number) -> Result<bool, Broken> {
         self.end_dispatch()?;
         let Some(life) = self.open(pid) else {
@@ -100,7 +100,7 @@ impl Spec {
         Ok(true)
     }
 
-    /// A process is terminated; returns whether it is there. Handlers terminate processes as well,
+    /// Terminates a process; returns whether it is there. Handlers terminate processes as well,
     /// while yields are dispatched.
     pub(crate) fn terminate(&mut self, pid: Pid) -> Result<bool, Broken> {
         let Some(life) = self.open(pid) else {
@@ -110,8 +110,8 @@ impl Spec {
         Ok(true)
     }
 
-    /// A process monitors another or itself; returns whether the target is there. If not, a notice
-    /// comes at once.
+    /// Lets a process monitor another or itself; returns whether the target is there. If not, a
+    /// notice comes at once.
     pub(crate) fn monitor(
         &mut self,
         watcher: Pid,
@@ -129,7 +129,7 @@ impl Spec {
         Ok(true)
     }
 
-    /// A process takes a monitor back. Its tag is unique.
+    /// Takes a monitor back. Its tag is unique.
     pub(crate) fn demonitor(&mut self, target: Pid, tag: Number) -> Result<(), Broken> {
         self.end_dispatch()?;
         if let Some(life) = self.open(target) {
@@ -148,7 +148,7 @@ impl Spec {
         }
     }
 
-    /// A process is asked to become another.
+    /// Asks a process to become another.
     pub(crate) fn upgrade(&mut self, pid: Pid, heir: Heir) -> Result<Upgraded, Broken> {
         self.end_dispatch()?;
         let result = match (heir, self.open(pid)) {
@@ -167,14 +167,14 @@ impl Spec {
         Ok(result)
     }
 
-    /// The completer of a yield is used, or dropped.
+    /// Notes the use or the drop of a yield's completer.
     pub(crate) fn complete(&mut self, yielded: Number, how: Finished) -> Result<(), Broken> {
         self.end_dispatch()?;
         self.finish_yield(yielded, how)
     }
 
-    /// The scheduler is stopped: every process is cancelled, and after the deadline the live
-    /// processes are forced to end.
+    /// Stops the scheduler: every process is cancelled, and after the deadline the live processes
+    /// are forced to end.
     pub(crate) fn stop(&mut self, deadline: Duration) -> Result<(), Broken> {
         self.end_dispatch()?;
         if !self.is_stopping {
@@ -192,12 +192,12 @@ impl Spec {
         Ok(())
     }
 
-    /// Whether the receivers may have ended because the scheduler is being stopped.
+    /// Returns whether the receivers may have ended because of a stop of the scheduler.
     pub(crate) fn may_have_halted(&self) -> bool {
         self.is_stopping
     }
 
-    /// The call that stops the scheduler has returned, with this report.
+    /// Checks the report of the call that stops the scheduler.
     pub(crate) fn stopped(&mut self, completed: u64, forced: u64) -> Result<(), Broken> {
         self.end_dispatch()?;
         self.has_halted = true;
@@ -211,12 +211,12 @@ impl Spec {
         ))
     }
 
-    /// A factory has made a process.
+    /// Notes a process made by a factory.
     pub(crate) fn made(&mut self, process: Number) {
         self.processes.insert(process, Stage::Offered);
     }
 
-    /// A process will take another's place.
+    /// Notes the process that will take another's place.
     pub(super) fn offer(&mut self, heir: Heir, stage: Stage) {
         if let Heir::Process(process) = heir {
             self.processes.insert(process, stage);
@@ -228,7 +228,7 @@ impl Spec {
         self.find(pid).ok().filter(|life| life.is_open())
     }
 
-    /// A yield has its completion. Unless it is still outstanding, the completion is stale.
+    /// Gives a yield its completion. Unless it is still outstanding, the completion is stale.
     pub(super) fn finish_yield(&mut self, yielded: Number, how: Finished) -> Result<(), Broken> {
         let yields = &self.yields;
         let &(nth, _) = (yields.get(&yielded)).ok_or_else(|| format!("no yield is {yielded}"))?;

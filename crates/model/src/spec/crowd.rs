@@ -17,7 +17,7 @@ pub(crate) struct Asked {
 }
 
 impl Spec {
-    /// Several threads begin to submit these processes.
+    /// Lets several threads begin to submit these processes.
     pub(crate) fn crowd(&mut self, processes: &[Number]) -> Result<(), Broken> {
         self.end_dispatch()?;
         let submitted = |&process: &Number| (process, Stage::Submitted);
@@ -88,7 +88,7 @@ impl Spec {
         }
     }
 
-    /// A process is about to be initialised under this PID: no other process may have it (P14).
+    /// Claims the PID of a process about to be initialised: no other process may have it (P14).
     pub(super) fn claim(&mut self, pid: Pid) -> Result<(), Broken> {
         let is_starting = |life: &Life| {
             let is_open = matches!(self.processes.get(&life.process), Some(Stage::Open(_)));

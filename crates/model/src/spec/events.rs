@@ -9,7 +9,7 @@ use std::mem;
 use std::time::Duration;
 
 impl Spec {
-    /// `init` begins, of a process that has been submitted or takes another's place.
+    /// Begins the `init` of a process that has been submitted or takes another's place.
     pub(super) fn init(&mut self, pid: Pid, process: Number, start: Start) -> Result<(), Broken> {
         let stage = self.processes.get(&process).copied();
         if start == Start::InitPanics {
@@ -60,7 +60,7 @@ impl Spec {
         Ok(())
     }
 
-    /// The hook of a start is called.
+    /// Checks a call of the hook of a start.
     pub(super) fn started(&mut self, pid: Pid) -> Result<(), Broken> {
         let newest = self.lives.iter().rposition(|life| life.pid == pid);
         let nth = newest.filter(|&nth| self.lives[nth].phase == Phase::Starting);
@@ -71,7 +71,7 @@ impl Spec {
         Ok(())
     }
 
-    /// The hook has returned.
+    /// Notes the return of the hook.
     pub(crate) fn hook_returns(&mut self, pid: Pid, start: Start) -> Result<(), Broken> {
         let is_stopping = self.is_stopping;
         let life = self.find(pid)?;
@@ -87,8 +87,8 @@ impl Spec {
         Ok(())
     }
 
-    /// A submit has returned whose process has failed in its `init`, or was refused by the hook.
-    /// The PID is gone.
+    /// Notes the return of a submit whose process has failed in its `init`, or was refused by the
+    /// hook. The PID is gone.
     pub(crate) fn rolled_back(&mut self, process: Number) -> Result<(), Broken> {
         let nth = self.lives.iter().position(|life| life.process == process);
         let nth = nth.ok_or_else(|| format!("{process} was not initialised (P1)"))?;
@@ -108,7 +108,7 @@ impl Spec {
         Ok(())
     }
 
-    /// A step begins.
+    /// Begins a step.
     pub(super) fn step(&mut self, pid: Pid, process: Number, shown: &[Seen]) -> Result<(), Broken> {
         let Limits { batch, mailbox, .. } = self.limits;
         let life = self.find(pid)?;
@@ -134,7 +134,7 @@ impl Spec {
         Ok(())
     }
 
-    /// A step ends.
+    /// Ends a step.
     pub(super) fn stepped(
         &mut self,
         pid: Pid,
@@ -180,7 +180,7 @@ impl Spec {
         Ok(())
     }
 
-    /// The handler of a yield is called.
+    /// Checks a call of the handler of a yield.
     pub(super) fn handled(&mut self, yielded: Number) -> Result<(), Broken> {
         let nth = self.dispatching.ok_or("a handler is called for nothing")?;
         self.finish_unknown(nth)?;
@@ -197,7 +197,7 @@ impl Spec {
         }
     }
 
-    /// Before any other event, all yields of a step must have been dispatched.
+    /// Checks that all yields of a step have been dispatched before any other event.
     pub(super) fn end_dispatch(&mut self) -> Result<(), Broken> {
         let Some(nth) = self.dispatching.take() else {
             return Ok(());
@@ -218,7 +218,7 @@ impl Spec {
         Ok(())
     }
 
-    /// `close` begins.
+    /// Begins `close`.
     pub(super) fn closed(&mut self, process: Number, now: Duration) -> Result<(), Broken> {
         let Some(Stage::Open(nth)) = self.processes.insert(process, Stage::Over) else {
             return Err(format!("{process} is closed, and should not be (P2)"));
@@ -263,7 +263,7 @@ impl Spec {
         phase == Phase::Starting && self.processes.get(&process) == Some(&Stage::Over)
     }
 
-    /// The process does not start.
+    /// Rolls back the start of a process.
     fn roll_back(&mut self, nth: usize) {
         let life = &mut self.lives[nth];
         self.counts.undelivered += life.unseen().0;
@@ -272,7 +272,7 @@ impl Spec {
         self.tell_of_end(watchers, None);
     }
 
-    /// The hook of an end is called: the PID is free.
+    /// Checks a call of the hook of an end: the PID is free.
     pub(super) fn ended(&mut self, pid: Pid, end: End, now: Duration) -> Result<(), Broken> {
         let may_force = self.deadline.is_some_and(|deadline| deadline <= now);
         let life = self.find(pid)?;

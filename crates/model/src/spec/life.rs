@@ -140,12 +140,12 @@ impl Life {
         }
     }
 
-    /// Whether its mailbox takes anything.
+    /// Returns whether the mailbox takes anything.
     pub(super) fn is_open(&self) -> bool {
         !matches!(self.phase, Phase::Closes(_) | Phase::RolledBack)
     }
 
-    /// Whether a stop comes as no surprise to it.
+    /// Returns whether a stop comes as no surprise to the process.
     pub(super) fn is_prepared(&self) -> bool {
         self.is_prepared || (self.is_left_alone && !self.is_cancelled)
     }
@@ -246,17 +246,17 @@ impl Life {
         Ok(stale)
     }
 
-    /// How many events have been shown and not taken.
+    /// Returns the number of events that have been shown and not taken.
     pub(super) fn events_left(&self) -> u64 {
         self.left.len() as u64
     }
 
-    /// How many messages have been shown and not taken.
+    /// Returns the number of messages that have been shown and not taken.
     pub(super) fn messages_left(&self) -> usize {
         messages_among(&self.left)
     }
 
-    /// A step takes a shown event.
+    /// Takes a shown event in a step.
     pub(super) fn take(&mut self, seen: Seen) -> Result<(), Broken> {
         let place = self.left.iter().position(|&it| it == seen);
         let place = place.ok_or_else(|| format!("{seen:?} is taken, and was not shown"))?;
@@ -269,14 +269,14 @@ impl Life {
         Ok(())
     }
 
-    /// The step is over: its taken messages leave room for others.
+    /// Ends a step: its taken messages leave room for others.
     pub(super) fn give_places(&mut self) {
         for (places, taken) in self.places.iter_mut().zip(&mut self.taken) {
             *places -= mem::take(taken);
         }
     }
 
-    /// The process has become its heir. Returns how many completions must have been dropped.
+    /// Replaces the process by its heir. Returns how many completions must have been dropped.
     pub(super) fn become_heir(&mut self) -> u64 {
         self.incarnation += 1;
         self.must_step = true;
@@ -313,7 +313,7 @@ impl Life {
         self.must_step.then(|| "it is to be stepped".to_owned())
     }
 
-    /// How many messages and completions no step will be shown.
+    /// Returns the number of messages and completions that no step will be shown.
     pub(super) fn unseen(&self) -> (u64, u64) {
         let system = self.system.iter().filter_map(|it| match it.it {
             System::Event(seen) => Some(seen),
@@ -329,7 +329,7 @@ impl Life {
     }
 }
 
-/// How many of the events are messages.
+/// Returns the number of messages among the events.
 pub(super) fn messages_among(seen: &[Seen]) -> usize {
     let is_message = |seen: &&Seen| matches!(seen, Seen::Message(_));
     seen.iter().filter(is_message).count()

@@ -49,7 +49,7 @@ pub(crate) struct Limits {
 }
 
 impl Limits {
-    /// A builder of a scheduler with these limits.
+    /// Sets these limits of a scheduler.
     pub(crate) fn set(self, builder: Builder) -> Builder {
         let builder = builder.event_batch(self.batch);
         let builder = match self.mailbox {
@@ -182,7 +182,7 @@ impl Spec {
         }
     }
 
-    /// No actor can move any more.
+    /// Checks a state in which no actor can move.
     pub(crate) fn settled(&mut self) -> Result<(), Broken> {
         self.end_dispatch()?;
         self.routes.settled()?;
@@ -211,7 +211,7 @@ impl Spec {
         !dispatching.is_some_and(|yields| yields.iter().any(is_known)) && self.settled().is_ok()
     }
 
-    /// All has ended.
+    /// Checks that all processes have ended.
     pub(crate) fn over(&self) -> Result<(), Broken> {
         if let Some(pid) = self.visible.keys().min() {
             return Err(format!("{pid} has not ended (D4)"));
@@ -223,8 +223,8 @@ impl Spec {
         }
     }
 
-    /// The live processes of a settled scheduler, by PID: how often each was upgraded, whether it
-    /// was cancelled, and whether it has outstanding yields.
+    /// Returns the live processes of a settled scheduler, by PID: how often each was upgraded,
+    /// whether it was cancelled, and whether it has outstanding yields.
     pub(crate) fn living(&self) -> Vec<(Pid, u32, bool, bool)> {
         let lives = self.visible.values().map(|&nth| &self.lives[nth]);
         let mut living: Vec<_> = lives
@@ -237,23 +237,23 @@ impl Spec {
         living
     }
 
-    /// The steps that a live process has begun, and how many new events they were shown.
+    /// Returns the number of steps that a live process has begun, and of new events shown to them.
     pub(crate) fn seen_by(&self, pid: Pid) -> Option<(u64, u64)> {
         let life = &self.lives[*self.visible.get(&pid)?];
         Some((life.steps, life.events))
     }
 
-    /// How many events the steps of a live process have left.
+    /// Returns the number of events that the steps of a live process have left.
     pub(crate) fn left_by(&self, pid: Pid) -> Option<u64> {
         Some(self.lives[*self.visible.get(&pid)?].events_left())
     }
 
-    /// The steps of all processes so far.
+    /// Returns the number of steps of all processes so far.
     pub(crate) fn steps(&self) -> u64 {
         self.lives.iter().map(|life| life.steps).sum()
     }
 
-    /// The new events of all steps so far.
+    /// Returns the number of new events of all steps so far.
     pub(crate) fn events(&self) -> u64 {
         self.lives.iter().map(|life| life.events).sum()
     }
@@ -274,7 +274,7 @@ impl Spec {
 }
 
 impl Counts {
-    /// How many processes have ended that had been started.
+    /// Returns the number of started processes that have ended.
     pub(crate) fn ended(self) -> u64 {
         let by_themselves = self.done + self.failed + self.panicked;
         by_themselves + self.cancelled + self.terminated + self.upgrades_failed

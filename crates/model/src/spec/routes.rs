@@ -45,8 +45,8 @@ impl Default for Routes {
 }
 
 impl Routes {
-    /// The place whose receiver takes envelopes for `place`: the place itself or, for an unknown
-    /// peer, the receiver of all other nodes (R3).
+    /// Returns the place whose receiver takes envelopes for `place`: the place itself or, for an
+    /// unknown peer, the receiver of all other nodes (R3).
     fn taker(&self, place: Place) -> Option<Place> {
         let places = match place {
             Place::Host => [Place::Host, Place::Host],
@@ -56,7 +56,7 @@ impl Routes {
         places.into_iter().find(|&it| self.there[it as usize])
     }
 
-    /// A place is there from now on, or is not. Returns whether this is a change.
+    /// Sets whether a place is there from now on. Returns whether this is a change.
     pub(crate) fn set(&mut self, place: Place, is_there: bool) -> bool {
         let before = std::mem::replace(&mut self.there[place as usize], is_there);
         let missed =
@@ -67,7 +67,7 @@ impl Routes {
         before != is_there
     }
 
-    /// An envelope is sent. Returns the result, unless the envelope is late and so accepted.
+    /// Sends an envelope. Returns the result, unless the envelope is late and so accepted.
     pub(crate) fn send(&mut self, source: Pid, number: Number, far: Far) -> Sent {
         let stream = (source, far.place, far.control);
         let taker = self.taker(far.place);
@@ -94,7 +94,7 @@ impl Routes {
         self.envelopes.get(&number).is_some_and(|it| it.is_refused)
     }
 
-    /// A receiver has taken an envelope.
+    /// Notes the arrival of an envelope at a receiver.
     pub(crate) fn arrived(
         &mut self,
         number: Number,
@@ -123,7 +123,7 @@ impl Routes {
         Err(format!("{number} arrives out of order (R4)"))
     }
 
-    /// An envelope has come back, at once or later.
+    /// Notes the return of an envelope, at once or later.
     pub(crate) fn came_back(&mut self, number: Number, why: Sent) -> Result<(), Broken> {
         let envelope = self.envelope(number)?;
         let Envelope { stream, stage, .. } = *envelope;
@@ -146,7 +146,7 @@ impl Routes {
         Ok(())
     }
 
-    /// No envelope is on its way any more.
+    /// Checks that no envelope is on its way.
     pub(super) fn settled(&self) -> Result<(), Broken> {
         let lost = self
             .envelopes
@@ -164,7 +164,7 @@ impl Routes {
     }
 }
 
-/// The result for a place without a receiver.
+/// Returns the result for a place without a receiver.
 fn nobody(place: Place) -> Sent {
     match place {
         Place::Host => Sent::NoHost,

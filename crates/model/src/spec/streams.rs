@@ -11,8 +11,8 @@ use crate::notes::Number;
 use ganger_proc_api::Pid;
 
 impl Spec {
-    /// Several senders begin to send to a process, each these messages in this order. Returns the
-    /// receiver's life, if it is there.
+    /// Lets several senders begin to send to a process, each these messages in this order. Returns
+    /// the receiver's life, if it is there.
     pub(crate) fn volley(
         &mut self,
         to: Pid,
@@ -33,7 +33,7 @@ impl Spec {
         Ok(Some(nth))
     }
 
-    /// All senders have sent. `accepted` has the accepted messages of each.
+    /// Notes the end of all sends. `accepted` has the accepted messages of each.
     pub(crate) fn volley_sent(
         &mut self,
         nth: usize,
@@ -54,8 +54,8 @@ impl Spec {
         Ok(())
     }
 
-    /// All is settled after a volley; `is_said_to_be_gone` says whether a sender was told that the
-    /// process had ended.
+    /// Checks the settled state after a volley; `is_said_to_be_gone` says whether a sender was told
+    /// of the process's end.
     pub(crate) fn volley_over(
         &mut self,
         nth: usize,
@@ -97,8 +97,8 @@ mod tests {
     use crate::spec::Limits;
     use ganger_proc_api::HostName;
 
-    /// Three senders send 1 to 3, 4 and 5, and 6 to a process at once. Whether the process may be
-    /// shown `shown` while `refused` are refused.
+    /// Lets three senders send 1 to 3, 4 and 5, and 6 to a process at once. Returns whether the
+    /// process may be shown `shown` while `refused` are refused.
     fn is_right(shown: &[Number], refused: &[Number]) -> bool {
         let pid = Pid::new(HostName::new("main").unwrap(), 1);
         let mut spec = Spec::new(Limits {

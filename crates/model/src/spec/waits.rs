@@ -6,7 +6,7 @@ use crate::notes::{Number, Seen, Sent};
 use ganger_proc_api::Pid;
 
 impl Spec {
-    /// A message is sent; it waits if the mailbox is full.
+    /// Sends a message, which waits if the mailbox is full.
     pub(crate) fn wait_for_room(&mut self, to: Pid, number: Number) -> Result<Sent, Broken> {
         let sent = self.send(to, Seen::Message(number))?;
         if sent != Sent::Full {
@@ -39,7 +39,7 @@ impl Spec {
         Sent::Stopping
     }
 
-    /// A sender gives up waiting.
+    /// Gives up the wait of a sender.
     pub(crate) fn give_up(&mut self, number: Number) -> Result<(), Broken> {
         if let Some(&nth) = self.waits.get(&number) {
             self.lives[nth].waiting.retain(|&it| it != number);

@@ -18,7 +18,8 @@ type Planned = (Number, Start, Option<Pid>);
 /// The result of a submit.
 type Done = (Asked, Option<Submission>);
 
-/// Several threads submit processes of the same nature; every third process has the given start.
+/// Submits processes of the same nature from several threads; every third process has the given
+/// start.
 pub(super) fn submit(
     world: &Arc<World>,
     handle: &Handle,

@@ -17,7 +17,7 @@ use std::thread;
 /// The report of a thread: its number, and the fates of its messages.
 type Said = (usize, Vec<(Number, Sent)>);
 
-/// Several threads send several messages each.
+/// Sends several messages from each of several threads.
 pub(super) fn send(
     world: &Arc<World>,
     handle: &Handle,

@@ -20,8 +20,8 @@ pub(super) fn streams(world: &World, [senders, each]: [usize; 2], act: Act) -> V
     streams
 }
 
-/// Several senders begin to send these messages to a process, after all waiting sends are given up.
-/// Returns the receiver's life, if it is there.
+/// Lets several senders begin to send these messages to a process, after all waiting sends are
+/// given up. Returns the receiver's life, if it is there.
 pub(super) fn begin(world: &World, to: Pid, streams: &[Vec<Number>]) -> Option<usize> {
     waits::give_all_up(world);
     let receiver = world.ask(
@@ -51,7 +51,7 @@ pub(super) fn end(world: &World, receiver: Option<usize>, sent: &[Vec<(Number, S
     });
 }
 
-/// Several threads send several messages each.
+/// Sends several messages from each of several threads.
 pub(super) fn send(world: &World, handle: &Handle, to: Pid, sizes: [usize; 2], act: Act) {
     let streams = streams(world, sizes, act);
     let receiver = begin(world, to, &streams);

@@ -93,7 +93,7 @@ fn child(plan: &ChildPlan, above: &str, number: usize, notes: &Shared) -> ChildS
     child
 }
 
-/// The children by their paths.
+/// Finds the children by their paths.
 fn found(above: &str, children: Vec<ChildInfo>, all: &mut BTreeMap<String, Option<Pid>>) {
     for child in children {
         let path = format!("{above}{}", child.name);

@@ -359,7 +359,7 @@ impl Tree {
 }
 
 impl How {
-    /// A supervisor does not fail by itself.
+    /// Returns the end of a supervisor, which does not fail by itself.
     pub(super) fn of_supervisor(self) -> Self {
         match self {
             Self::Cancel => Self::Cancel,
@@ -369,7 +369,7 @@ impl How {
 }
 
 impl TreePlan {
-    /// Whether the order of some ends is open.
+    /// Returns whether the order of some ends is open.
     pub(super) fn is_unordered(&self) -> bool {
         let below = self.children.iter().filter_map(|it| it.below.as_ref());
         self.strategy == Strategy::Dynamic || below.into_iter().any(Self::is_unordered)

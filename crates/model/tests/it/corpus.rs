@@ -4,7 +4,7 @@ use ganger_model::{check_pid_text, play_bytes};
 use std::fs;
 use std::path::Path;
 
-/// The files of a target's corpus, each with its name.
+/// Returns the files of a target's corpus, each with its name.
 fn corpus(target: &str) -> Vec<(String, Vec<u8>)> {
     let fuzz = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz");
     let folder = fuzz.join("corpus").join(target);

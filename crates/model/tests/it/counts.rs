@@ -4,7 +4,7 @@ use crate::cases;
 use ganger_model::{MOST, Plan, play_observed};
 use ganger_sched::Observe;
 
-/// Each plan is played twice, as all that happens has to be the same with counts and without.
+/// Plays each plan twice, as all that happens has to be the same with counts and without.
 // pins: V5
 #[test]
 fn counts_are_those_of_a_re_count_and_change_nothing() {

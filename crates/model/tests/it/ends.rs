@@ -67,7 +67,7 @@ proptest! {
     }
 }
 
-/// A peer that ends in the same act may be told before or after the process that is linked to it.
+/// Tells a peer that ends in the same act before or after the process linked to it.
 #[test]
 fn what_those_are_told_that_end_by_one_act_is_true_in_any_order() {
     let acts = [

@@ -7,7 +7,7 @@ use ask::ask;
 use ganger_sim::Sim;
 use std::thread;
 
-/// The report has each line that the guide shows; `…` stands for any text.
+/// Finds each line of the guide in the report; `…` stands for any text.
 #[test]
 fn the_guide_shows_the_report_of_this_bug() {
     let guide = include_str!("../../../../docs/SIMULATION.md");
