@@ -16,7 +16,7 @@ pub(crate) enum Room {
 pub(crate) struct ChatRoom(BTreeMap<String, Recipient<String>>);
 
 impl ChatRoom {
-    /// A guest that has ended hears nothing.
+    /// Sends a line to the other guests. A guest that has ended hears nothing.
     fn tell_others(&self, name: &str, line: &str) {
         for (_, guest) in self.0.iter().filter(|(other, _)| *other != name) {
             let _ = guest.send(line.to_owned());

@@ -25,7 +25,7 @@ pub(crate) fn main() -> Result<(), BoxError> {
     }
 }
 
-/// A scheduler as a node.
+/// Starts a scheduler as a node.
 fn join(name: &str, engine: Direct) -> Result<(Scheduler, Cluster), BoxError> {
     let scheduler = Scheduler::builder().workers(1).node(name).start()?;
     let cluster = Cluster::builder().engine(engine).join(&scheduler)?;

@@ -46,7 +46,7 @@ async fn philosopher(
     Ok(MEALS)
 }
 
-/// How often it was used. A fork stays as it is when its owner fails.
+/// Returns the number of a fork's uses. A fork stays as it is when its owner fails.
 fn fork_uses(fork: &Mutex<u64>) -> u64 {
     *fork.lock_blocking().unwrap_or_else(PoisonError::into_inner)
 }

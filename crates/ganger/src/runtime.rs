@@ -99,7 +99,8 @@ pub struct RuntimeBuilder {
 }
 
 impl Runtime {
-    /// A builder with the defaults: a node named `local`, a scheduler with a worker for each core.
+    /// Returns a builder with the defaults: a node named `local`, a scheduler with a worker for
+    /// each core.
     pub fn builder() -> RuntimeBuilder {
         RuntimeBuilder {
             node: "local".to_owned(),
@@ -115,13 +116,13 @@ impl Runtime {
         self.scheduler.start()
     }
 
-    /// The scheduler.
+    /// Returns the scheduler.
     #[must_use]
     pub fn scheduler(&self) -> &Scheduler {
         &self.scheduler
     }
 
-    /// The router, to add peers and, through its local node, hosts.
+    /// Returns the router, to add peers and, through its local node, hosts.
     #[must_use]
     pub fn router(&self) -> &Arc<Router> {
         &self.router
@@ -143,7 +144,7 @@ impl Deref for Runtime {
 }
 
 impl RuntimeBuilder {
-    /// The node's name.
+    /// Sets the node's name.
     pub fn node(self, name: impl Into<String>) -> Self {
         Self {
             node: name.into(),

@@ -6,12 +6,12 @@ use ganger::Runtime;
 use ganger::prelude::*;
 use ganger::{HostName, NameProblem, ParsePidError, PidProblem};
 
-/// A text from a stranger.
+/// Returns a text from a stranger.
 fn text(n: usize) -> String {
     format!("{{n{n}@h{n}|1}}")
 }
 
-/// A program starts, with its default names.
+/// Starts a program with its default names.
 fn start_with_default_names() {
     drop(Scheduler::start_default());
     Runtime::builder().build().unwrap().start().unwrap();

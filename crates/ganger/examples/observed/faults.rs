@@ -105,7 +105,7 @@ impl Faults {
         move || calms.load(Ordering::Relaxed) != before
     }
 
-    /// For processes with a label.
+    /// Returns a spawner for processes with a label.
     fn spawner(&self, label: &str) -> Spawner<Handle> {
         self.scheduler.spawner().labelled(label)
     }

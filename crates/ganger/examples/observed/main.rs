@@ -70,7 +70,7 @@ pub(crate) fn start(options: &Options) -> Result<Observed, BoxError> {
     })
 }
 
-/// A scheduler that counts, measures and records, keeps dead letters and has sockets.
+/// Builds a scheduler that counts, measures and records, keeps dead letters and has sockets.
 fn build(options: &Options) -> Result<Scheduler, BoxError> {
     let mut builder = keep_letters(Scheduler::builder())
         .host("shop")

@@ -66,7 +66,7 @@ impl Options {
     }
 }
 
-/// A time such as `30s`, `500ms` or `2m`.
+/// Reads a time such as `30s`, `500ms` or `2m`.
 fn time(text: &str) -> Result<Duration, BoxError> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let milliseconds = match &text[digits.len()..] {

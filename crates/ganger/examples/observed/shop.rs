@@ -6,7 +6,8 @@ use ganger::supervise::{Overload, PoolRemote};
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// The tree. The shop restarts a failed child alone; its stock, a supervisor too, restarts all.
+/// Builds the tree. The shop restarts a failed child alone; its stock, a supervisor too, restarts
+/// all.
 pub(crate) fn tree(sessions: usize, busy: usize) -> Supervisor {
     let images = Pool::new(2, || image).queue(64, Overload::RefuseOldest);
     let (images, paint) = images.into_child("images");
@@ -111,7 +112,7 @@ impl Actor for Scale {
     }
 }
 
-/// A job of the pool.
+/// Runs a job of the pool.
 fn image(size: u64) -> Result<u64, BoxError> {
     Ok(compute(size * 1_000))
 }
@@ -218,7 +219,7 @@ async fn clerk(cx: Cx) -> Result<(), BoxError> {
     Ok(())
 }
 
-/// A job that fails now and then.
+/// Runs a job that fails now and then.
 async fn report(cx: Cx) -> Result<(), BoxError> {
     for part in 1..=10 {
         cx.sleep(Duration::from_millis(100 * part)).await?;

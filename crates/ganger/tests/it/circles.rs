@@ -5,7 +5,7 @@ use ganger::receiver_fn;
 use ganger::{Envelope, HostName, Node, NodeName, Router, SendError, SendErrorKind, WeakHandle};
 use std::sync::{Arc, OnceLock};
 
-/// A scheduler on the node of its router, which does not know the scheduler yet.
+/// Starts a scheduler on the node of its router, which does not know the scheduler yet.
 fn on_node() -> (Scheduler, Arc<Node>) {
     let node = Arc::new(Node::new(NodeName::new("here").unwrap()));
     let router = Arc::new(Router::new(Arc::clone(&node)));
@@ -35,7 +35,7 @@ fn assert_refused(scheduler: &Scheduler, text: &str, kind: SendErrorKind) {
     assert_eq!(refused.into_envelope().message.topic, "topic");
 }
 
-/// Otherwise the scheduler would ask itself for ever.
+/// Refuses unknown targets: otherwise the scheduler would ask itself for ever.
 // pins: R2
 #[test]
 fn a_scheduler_behind_itself_refuses_what_it_does_not_know() {
@@ -58,7 +58,7 @@ fn a_scheduler_behind_itself_refuses_what_it_does_not_know() {
     }
 }
 
-/// Each sends what is for other hosts on to the other.
+/// Lets each scheduler send envelopes for other hosts on to the other.
 // pins: R2
 #[test]
 fn schedulers_that_route_to_each_other_refuse_what_neither_knows() {

@@ -26,8 +26,8 @@ pub(crate) struct Account {
 }
 
 impl Account {
-    /// Whether nothing was done twice, no cart had two owners at once, and each question has
-    /// ended.
+    /// Returns whether nothing was done twice, no cart had two owners at once, and each question
+    /// has ended.
     pub(crate) fn is_right(&self) -> bool {
         let has_all = self.asked == self.answered + self.lost;
         // A question without an answer may be done.

@@ -114,7 +114,7 @@ async fn serve(
     Ok(())
 }
 
-/// The time at which the cart has looked, if it is the owner then.
+/// Returns the time at which the cart has looked, if it is the owner then.
 fn holds(names: &StrongNames, cart: u32, token: FencingToken) -> Option<u64> {
     let at = now();
     (names.token(&name(cart)) == Some(token)).then_some(at)

@@ -141,7 +141,7 @@ impl Desk {
         Ok(())
     }
 
-    /// The carts at a node, with the numbers of their ownership.
+    /// Returns the carts at a node, with the numbers of their ownership.
     fn carts_of(&self, node: &str) -> Vec<(u32, FencingToken)> {
         let owner = |cart| Some((cart, self.names.whereis(&name(cart)).ok()??));
         let owners = (0..CARTS)
@@ -150,7 +150,7 @@ impl Desk {
         owners.map(|(cart, it)| (cart, it.token)).collect()
     }
 
-    /// The node with the most carts.
+    /// Returns the node with the most carts.
     fn busiest(&self) -> Result<&'static str, BoxError> {
         let node = NODES.into_iter().max_by_key(|it| self.carts_of(it).len());
         Ok(node.ok_or("there are no nodes")?)

@@ -36,22 +36,22 @@ pub(crate) trait Carrier {
     type Engine: Engine + Clone + 'static;
     type Store: Into<StoreSource>;
 
-    /// The engine of the desk, and the store of the names; the folder is for its files.
+    /// Creates the engine of the desk, and the store of the names; the folder is for its files.
     fn desk(&self, secret: &str, folder: &Path) -> Result<(Self::Engine, Self::Store), BoxError>;
 
-    /// Where the nodes find the desk, or its broker.
+    /// Returns the address at which the nodes find the desk, or its broker.
     fn address(&self, desk: &Self::Engine) -> String;
 
-    /// The engine of a node, and the store of the names.
+    /// Creates the engine of a node, and the store of the names.
     fn node(&self, desk: &str, secret: &str) -> Result<(Self::Engine, Self::Store), BoxError>;
 }
 
-/// The name of the strong name of a cart.
+/// Returns the name of the strong name of a cart.
 fn name(cart: u32) -> String {
     format!("cart-{cart}")
 }
 
-/// The time in nanoseconds, alike in all programs of the machine.
+/// Returns the time in nanoseconds, alike in all programs of the machine.
 fn now() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     since.map_or(0, |it| u64::try_from(it.as_nanos()).unwrap_or(u64::MAX))
@@ -74,7 +74,7 @@ pub(crate) fn main(carrier: &impl Carrier) -> Result<(), BoxError> {
     }
 }
 
-/// A node with carts, until its input ends.
+/// Serves as a node with carts, until its input ends.
 fn serve(
     node: &str,
     secret: &str,
