@@ -62,8 +62,8 @@ pub enum RuntimeRefused {
 }
 
 impl Tokio {
-    /// A runtime with the defaults: sockets, timers, signals, child processes, and up to 512
-    /// threads for files, names of hosts and `spawn_blocking`.
+    /// Creates a runtime with the defaults: sockets, timers, signals, child processes, and up to
+    /// 512 threads for files, names of hosts and `spawn_blocking`.
     ///
     /// # Errors
     /// When the system refuses a poller.
@@ -105,7 +105,7 @@ impl Tokio {
         }
     }
 
-    /// The runtime's handle, for threads outside of the scheduler.
+    /// Returns the runtime's handle, for threads outside of the scheduler.
     ///
     /// A future spawned by the handle is no process: it runs on a waiting thread of the scheduler.
     #[must_use]
@@ -186,7 +186,7 @@ impl Drop for Tokio {
     }
 }
 
-/// tokio says it by a panic alone.
+/// Returns whether the runtime has timers. tokio says it by a panic alone.
 fn has_time(runtime: &Runtime) -> bool {
     let _inside = runtime.enter();
     catch_unwind(|| drop(tokio::time::sleep(Duration::ZERO))).is_ok()

@@ -43,7 +43,7 @@ pub(super) enum Patience {
     Idle(Instant),
 }
 
-/// By the clock of the timers that the time-outs wait for.
+/// Returns the time by the clock of the timers that the time-outs wait for.
 pub(super) fn now() -> Instant {
     Instant::now()
 }
@@ -60,7 +60,7 @@ impl Patience {
 }
 
 impl Activity {
-    /// Of a new connection.
+    /// Creates the activity of a new connection.
     pub(super) fn new() -> Self {
         let begin = now();
         Self(Arc::new(Mutex::new(State {
@@ -83,7 +83,7 @@ impl Activity {
         }
     }
 
-    /// The head of a request is there.
+    /// Begins a request whose head is there.
     pub(super) fn begin(&self, is_http2: bool) -> Request {
         let mut state = self.state();
         state.requests += 1;
@@ -92,12 +92,12 @@ impl Activity {
         Request(self.clone())
     }
 
-    /// Whether some request is not over.
+    /// Returns whether some request is not over.
     pub(super) fn has_requests(&self) -> bool {
         self.state().requests > 0
     }
 
-    /// The connection has said good-bye: it may take as long as a head until it is closed.
+    /// Notes the good-bye of the connection, which may take as long as a head until it is closed.
     pub(super) fn ends(&self) {
         self.state().head_since = Some(now());
     }

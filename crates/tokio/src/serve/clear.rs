@@ -13,7 +13,7 @@ impl Security {
         Self
     }
 
-    /// The connection as it is.
+    /// Returns the connection as it is.
     pub(super) async fn accept<I>(
         &self,
         _: &Cx,

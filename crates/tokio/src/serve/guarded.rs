@@ -39,12 +39,12 @@ impl<I> Guarded<I> {
         }
     }
 
-    /// The present activity of the connection.
+    /// Returns the present activity of the connection.
     pub(super) fn activity(&self) -> &Activity {
         &self.activity
     }
 
-    /// The result of a write, or its time-out.
+    /// Returns the result of a write, or its time-out.
     fn within<T>(
         &mut self,
         context: &mut Context<'_>,

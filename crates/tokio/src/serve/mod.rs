@@ -181,21 +181,21 @@ impl<L, A, K> Serve<L, A, K> {
         self
     }
 
-    /// How long the head of a request may take from its first byte on, and how long a new
+    /// Sets how long the head of a request may take from its first byte on, and how long a new
     /// connection may take until its first head is there. Default: 30 s.
     pub fn header_timeout(mut self, time: Duration) -> Self {
         self.limits.header = time;
         self
     }
 
-    /// How long a connection may be between two requests. Default: 75 s.
+    /// Sets how long a connection may be between two requests. Default: 75 s.
     pub fn idle_timeout(mut self, time: Duration) -> Self {
         self.limits.idle = time;
         self
     }
 
-    /// How long a write may wait for a client that does not read. Default: 30 s. The server then
-    /// releases the data kept for the client.
+    /// Sets how long a write may wait for a client that does not read. Default: 30 s. The server
+    /// then releases the data kept for the client.
     pub fn write_timeout(mut self, time: Duration) -> Self {
         self.limits.write = time;
         self
@@ -272,6 +272,8 @@ impl<L: Listener, A: App<K>, K: 'static> IntoFuture for Serve<L, A, K> {
     type Output = io::Result<()>;
     type IntoFuture = Pin<Box<dyn Future<Output = io::Result<()>> + Send>>;
 
+    /// Returns the future that runs the server.
+    ///
     /// # Errors
     /// Of the kind `Other` when it is awaited elsewhere than in a process.
     fn into_future(self) -> Self::IntoFuture {
@@ -320,7 +322,7 @@ async fn unless<T>(asked: &mut CancelSignal, future: impl Future<Output = T>) ->
     .await
 }
 
-/// The result of the future, if it is ready.
+/// Returns the result of the future, if it is ready.
 async fn at_once<T>(future: impl Future<Output = T>) -> Option<T> {
     let mut future = pin!(future);
     poll_fn(|context| match future.as_mut().poll(context) {
@@ -344,7 +346,7 @@ async fn yield_once() {
     .await;
 }
 
-/// Whether the fault lies in the connection to be accepted: the next may be well.
+/// Returns whether the fault lies in the connection to be accepted: the next may be well.
 fn is_of_connection(error: &io::Error) -> bool {
     let kinds = [
         io::ErrorKind::ConnectionAborted,

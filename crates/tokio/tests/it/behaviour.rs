@@ -28,7 +28,7 @@ fn timers_of_both_kinds_go_off_in_time_order_and_never_early() {
     assert_eq!(result(task.unwrap()).as_u64(), Some(8));
 }
 
-/// Many at a time, some of either kind, on workers that sleep and wake.
+/// Wakes many sleepers at a time, some of either kind, on workers that sleep and wake.
 // pins: I1
 #[test]
 fn many_sleepers_of_both_kinds_all_wake() {
@@ -123,7 +123,8 @@ fn a_runtime_that_others_drive_is_refused() {
     assert_eq!(refused, RuntimeRefused::HasThreads);
 }
 
-/// A thread could not wait there for a while: the thread that waits for timers would not rest.
+/// Refuses a runtime without timers, in which no thread can wait for a while: the thread that waits
+/// for timers would not rest.
 // pins: I3
 #[test]
 fn a_runtime_without_timers_is_refused() {
@@ -135,7 +136,7 @@ fn a_runtime_without_timers_is_refused() {
     assert!(Tokio::with_runtime(runtime).is_ok());
 }
 
-/// The second signal changes nothing: the program goes on.
+/// Sends both signals: the second changes nothing, and the program goes on.
 // pins: I4
 #[cfg(unix)]
 #[test]

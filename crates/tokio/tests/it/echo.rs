@@ -73,7 +73,7 @@ fn many_connections_get_back_what_they_send() {
     }
 }
 
-/// Each worker has processes that are always ready.
+/// Serves connections while each worker has processes that are always ready.
 // pins: I2
 #[test]
 fn connections_are_served_beside_processes_that_are_always_ready() {
@@ -100,7 +100,7 @@ fn connections_are_served_beside_processes_that_are_always_ready() {
     busy.into_iter().for_each(|it| drop(result(it)));
 }
 
-/// All workers are in steps that last until the connections have been served.
+/// Serves connections while all workers are in long steps, which last until the end of the service.
 // pins: I2
 #[test]
 fn connections_are_served_while_all_workers_are_in_long_steps() {
@@ -130,7 +130,7 @@ fn connections_are_served_while_all_workers_are_in_long_steps() {
     long.into_iter().for_each(|it| drop(result(it)));
 }
 
-/// Idle connections and a far timer of tokio wake no thread.
+/// Checks that idle connections and a far timer of tokio wake no thread.
 // pins: I3
 #[test]
 fn idle_connections_wake_no_thread() {

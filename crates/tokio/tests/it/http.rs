@@ -41,7 +41,7 @@ async fn server(cx: &Cx) -> Result<(Pid, SocketAddr), BoxError> {
     Ok((server.pid(), address))
 }
 
-/// The sum of the results of processes with this body.
+/// Sums the results of processes with this body.
 async fn sum_of<F, B>(cx: &Cx, count: u64, body: impl Fn() -> F + Send) -> Result<u64, BoxError>
 where
     F: FnOnce(Cx) -> B + Send + 'static,

@@ -10,7 +10,7 @@ use tokio::runtime::{Builder, Handle};
 
 const WHILE: Duration = Duration::from_millis(1);
 
-/// A scheduler without a driver.
+/// Starts a scheduler without a driver.
 fn start() -> Scheduler {
     Scheduler::builder().workers(1).start().unwrap()
 }
@@ -64,7 +64,7 @@ fn a_runtime_that_is_gone_is_refused_before_the_future_is_polled() {
     }
 }
 
-/// Nothing drives the runtime until the test does.
+/// Waits for a runtime that nothing drives until the test does.
 // pins: A5, A8
 #[test]
 fn a_runtime_that_nothing_drives_is_waited_for_until_the_task_is_cancelled() {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::runtime::Handle;
 
-/// The spawned future runs on a thread of the scheduler, inside of no process.
+/// Runs the spawned future on a thread of the scheduler, inside of no process.
 // pins: I5
 #[test]
 fn what_tokio_spawns_is_no_process_and_wakes_the_process_that_waits() {
@@ -29,7 +29,7 @@ fn what_tokio_spawns_is_no_process_and_wakes_the_process_that_waits() {
     assert_eq!(scheduler.stats().total.started, 1);
 }
 
-/// tokio handles a panic of the spawned future.
+/// Panics in a spawned future: tokio handles the panic.
 // pins: I5
 #[test]
 fn what_tokio_spawns_may_panic() {
@@ -44,7 +44,8 @@ fn what_tokio_spawns_may_panic() {
     assert_eq!(scheduler.stats().total.panics, 0);
 }
 
-/// The process would begin when the task has come to its end, or waits itself.
+/// Blocks for a process in a spawned future, and is refused: the process would begin when the task
+/// has come to its end, or waits itself.
 // pins: I1, I5
 #[test]
 fn what_tokio_spawns_does_not_block_for_a_process() {
@@ -64,7 +65,7 @@ fn what_tokio_spawns_does_not_block_for_a_process() {
     assert!(tokio.block_on(awaits).unwrap());
 }
 
-/// The only worker blocks in its step, and the monitor turns the driver.
+/// Blocks the only worker in its step, while the monitor turns the driver.
 // pins: I2
 #[test]
 fn a_step_that_blocks_on_the_runtime_comes_to_its_end() {
@@ -81,7 +82,7 @@ fn a_step_that_blocks_on_the_runtime_comes_to_its_end() {
     assert_eq!(result(blocks).as_u64(), Some(7));
 }
 
-/// From a thread outside of the scheduler.
+/// Spawns and waits on a thread outside of the scheduler.
 // pins: I5
 #[test]
 fn a_thread_outside_spawns_and_waits() {

@@ -93,7 +93,7 @@ fn a_stop_cuts_no_client_off() {
     assert!(server.wait().is_done());
 }
 
-/// The scheduler goes on.
+/// Cancels a server, and keeps the scheduler.
 // pins: I11
 #[test]
 fn a_cancelled_server_ends_after_its_connections() {
@@ -117,7 +117,7 @@ fn a_cancelled_server_ends_after_its_connections() {
     ));
 }
 
-/// A client with a request under way at the end.
+/// Answers a client with a request under way at the end.
 // pins: I11
 #[test]
 fn a_request_that_is_under_way_at_the_end_is_answered() {
@@ -137,8 +137,9 @@ fn a_request_that_is_under_way_at_the_end_is_answered() {
     assert!(server.wait().is_done());
 }
 
-/// Also by an app that is ready at once. The client learns that the connection takes no further
-/// request, and sends none that would be cut off.
+/// Announces the close of the connection in an answer, also of an app that is ready at once. The
+/// client learns that the connection takes no further request, and sends none that would be cut
+/// off.
 // pins: I11
 #[test]
 fn an_answer_after_the_request_to_finish_says_that_the_connection_closes() {
@@ -178,8 +179,8 @@ fn what_is_left_at_the_deadline_is_cut_off() {
     assert!(matches!(ended, Ok(0) | Err(_)), "{ended:?}");
 }
 
-/// A server of another library, with the signal as its graceful shutdown: spawned on the runtime,
-/// where a wait of the task would panic.
+/// Ends a server of another library, with the signal as its graceful shutdown: spawned on the
+/// runtime, where a wait of the task would panic.
 // pins: P10, I5
 #[test]
 fn a_cancel_signal_ends_what_is_spawned_on_the_runtime() {

@@ -14,7 +14,7 @@ pub(crate) const fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
 }
 
-/// With a handle to the runtime.
+/// Starts a scheduler, with a handle to the runtime.
 pub(crate) fn start(workers: usize) -> (Scheduler, Handle) {
     let tokio = Tokio::new().unwrap();
     let handle = tokio.handle().clone();
@@ -24,7 +24,7 @@ pub(crate) fn start(workers: usize) -> (Scheduler, Handle) {
     (scheduler, handle)
 }
 
-/// The result of a process, which must come in time.
+/// Returns the result of a process, which must come in time.
 pub(crate) fn result<M>(handle: ProcessHandle<M>) -> Payload {
     match handle.wait_timeout(PATIENCE) {
         Ok(ExitReason::Done(result)) => result,
@@ -41,7 +41,7 @@ pub(crate) fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
-/// Its sum, where all are numbers.
+/// Sums the results, where all are numbers.
 pub(crate) fn sum(handles: impl IntoIterator<Item = ProcessHandle>) -> u64 {
     let numbers = handles.into_iter().map(|it| result(it).as_u64().unwrap());
     numbers.sum()

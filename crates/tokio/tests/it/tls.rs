@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::time::Instant;
 use tokio_rustls::TlsConnector;
 
-/// The configurations of a server, and of the clients that trust it.
+/// Creates the configurations of a server, and of the clients that trust it.
 fn configs() -> (Arc<ServerConfig>, ClientConfig) {
     let CertifiedKey { cert, signing_key } =
         generate_simple_self_signed(["localhost".to_owned()]).unwrap();
@@ -37,7 +37,7 @@ fn name() -> ServerName<'static> {
     "localhost".try_into().unwrap()
 }
 
-/// Before its handshake.
+/// Connects a client before its handshake.
 fn client(config: &ClientConfig, address: SocketAddr) -> StreamOwned<ClientConnection, TcpStream> {
     let connection = ClientConnection::new(Arc::new(config.clone()), name()).unwrap();
     StreamOwned::new(connection, connect(address))
@@ -94,7 +94,7 @@ fn http_2_is_chosen_in_the_handshake() {
     result(client.unwrap());
 }
 
-/// The server speaks the protocols that its configuration names.
+/// Keeps the protocols that the server's configuration names.
 // pins: I11
 #[test]
 fn protocols_of_the_configuration_stay() {
