@@ -80,7 +80,7 @@ impl Every {
         self.state.changed.notify_all();
     }
 
-    /// Whether the thread has ended, as with its scheduler.
+    /// Returns whether the thread has ended, as with its scheduler.
     #[cfg(test)]
     pub(crate) fn is_over(&self) -> bool {
         self.thread.as_ref().is_none_or(JoinHandle::is_finished)

@@ -29,8 +29,8 @@ pub fn keep_letters(builder: Builder) -> Builder {
     KeepLetters::new().on(builder)
 }
 
-/// As [`keep_letters`], and hands each letter on to a sink: a `DeadLetterLog` of `ganger-link`, for
-/// example.
+/// Keeps letters as [`keep_letters`] does, and hands each letter on to a sink: a `DeadLetterLog` of
+/// `ganger-link`, for example.
 pub fn keep_letters_and_tell(builder: Builder, sink: Arc<dyn DeadLetters>) -> Builder {
     KeepLetters::new().tell(sink).on(builder)
 }
@@ -60,7 +60,7 @@ pub struct KeptLetter {
 }
 
 impl KeepLetters {
-    /// No payload is shown, and no sink is told.
+    /// Creates settings that show no payload and tell no sink.
     pub fn new() -> Self {
         Self::default()
     }
@@ -103,7 +103,7 @@ impl fmt::Debug for KeepLetters {
     }
 }
 
-/// The last letters of that scheduler, the oldest first; none if it keeps no letters.
+/// Returns the last letters of that scheduler, the oldest first; none if it keeps no letters.
 pub(crate) fn last(scheduler: &Handle) -> Option<Vec<KeptLetter>> {
     let kept = scheduler.find_extension::<Kept>()?;
     let last = lock(&kept.0.0);

@@ -55,7 +55,7 @@ pub fn life(builder: Builder) -> Builder {
 pub struct Life(Arc<Hub>);
 
 impl Life {
-    /// The lives of the scheduler's processes; `None` if it was built without [`life`].
+    /// Returns the lives of the scheduler's processes; `None` if it was built without [`life`].
     #[must_use]
     pub fn of(scheduler: &Handle) -> Option<Self> {
         let lives = scheduler.find_extension::<Lives>()?;
@@ -107,35 +107,35 @@ pub struct LifeFilter {
 }
 
 impl LifeFilter {
-    /// All events.
+    /// Creates a filter that all events pass.
     #[must_use]
     pub fn all() -> Self {
         Self::default()
     }
 
-    /// Of types whose names contain `part`.
+    /// Sets a part of the types' names.
     #[must_use]
     pub fn type_name(self, part: impl Into<Box<str>>) -> Self {
         let type_name = Some(part.into());
         Self { type_name, ..self }
     }
 
-    /// Of processes submitted with the method.
+    /// Sets the method of the processes.
     #[must_use]
     pub fn method(self, method: impl Into<Box<str>>) -> Self {
         let method = Some(method.into());
         Self { method, ..self }
     }
 
-    /// Of processes with the label. No process has a label where the scheduler does not count: see
-    /// [`Builder::observe`].
+    /// Sets the label of the processes. No process has a label where the scheduler does not count:
+    /// see [`Builder::observe`].
     #[must_use]
     pub fn label(self, label: impl Into<Box<str>>) -> Self {
         let label = Some(label.into());
         Self { label, ..self }
     }
 
-    /// Of the kind. Of several kinds any fits.
+    /// Adds a kind. Of several kinds any fits.
     #[must_use]
     pub fn kind(mut self, kind: LifeKind) -> Self {
         self.kinds.push(kind);
@@ -197,22 +197,23 @@ pub struct LifeEvents {
 }
 
 impl LifeEvents {
-    /// The next event, if there is an event already.
+    /// Takes the next event, if there is an event already.
     pub fn try_recv(&self) -> Option<LifeEvent> {
         self.receiver.try_recv().ok()
     }
 
-    /// The next event; `None` if none has come in time. Blocks.
+    /// Waits for the next event; returns `None` if no event has come in time. Blocks.
     pub fn recv_timeout(&self, most: Duration) -> Option<LifeEvent> {
         self.receiver.recv_timeout(most).ok()
     }
 
-    /// The events that have come.
+    /// Takes the events that have come.
     pub fn try_iter(&self) -> impl Iterator<Item = LifeEvent> {
         self.receiver.try_iter()
     }
 
-    /// How many events that pass the filter have been lost so far, because the queue was full.
+    /// Returns the number of events that pass the filter and have been lost so far, because the
+    /// queue was full.
     #[must_use]
     pub fn lost(&self) -> u64 {
         // Ordering: Relaxed: a count alone.

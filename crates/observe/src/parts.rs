@@ -17,8 +17,8 @@ pub struct Worker {
 }
 
 impl Observer {
-    /// The workers, and the spares as soon as there was a spare. All counts are cumulative: the
-    /// difference of two answers is a rate.
+    /// Returns the workers, and the spares as soon as there was a spare. All counts are cumulative:
+    /// the difference of two answers is a rate.
     ///
     /// ```
     /// use ganger_observe::Observer;
@@ -43,26 +43,26 @@ impl Observer {
         counts.map(worker).collect()
     }
 
-    /// The counts of the timers.
+    /// Returns the counts of the timers.
     #[must_use]
     pub fn timers(&self) -> TimerStats {
         self.handle().timers().stats()
     }
 
-    /// The last steps with processes waiting behind them, at most 16, the oldest first.
+    /// Returns the last steps with processes waiting behind them, at most 16, the oldest first.
     #[must_use]
     pub fn long_steps(&self) -> Vec<LongStep> {
         self.handle().long_steps()
     }
 
-    /// The raised alarms, the oldest first.
+    /// Returns the raised alarms, the oldest first.
     #[must_use]
     pub fn alarms(&self) -> Vec<Alarm> {
         Board::of(self.handle()).raised()
     }
 
-    /// The last dead letters, at most 100, the oldest first; `None` where the scheduler was built
-    /// without [`keep_letters`](crate::keep_letters).
+    /// Returns the last dead letters, at most 100, the oldest first; `None` where the scheduler was
+    /// built without [`keep_letters`](crate::keep_letters).
     #[cfg(feature = "serve")]
     #[must_use]
     pub fn dead_letters(&self) -> Option<Vec<KeptLetter>> {

@@ -32,9 +32,9 @@ pub struct Recent {
 }
 
 impl Observer {
-    /// The last events of a process, the oldest first: its turns, messages and commands, and what
-    /// has woken it, as far as the recorder goes back. The process may have ended. At most `n`, and
-    /// 1,000.
+    /// Returns the last events of a process, the oldest first: its turns, messages and commands,
+    /// and what has woken it, as far as the recorder goes back. The process may have ended. At most
+    /// `n`, and 1,000.
     ///
     /// No worker waits for it. O(bytes of the recorder), on this thread.
     ///
@@ -95,7 +95,7 @@ fn last(mut recording: Recording, process: u64, n: usize) -> Vec<Recent> {
     recent.collect()
 }
 
-/// Whether the process does something in the event, or something is done to it.
+/// Returns whether the process does something in the event, or something is done to it.
 fn concerns(event: &Event, id: u64) -> bool {
     match *event {
         Event::TurnBegins { process, .. }
@@ -126,7 +126,7 @@ struct Texts<'a> {
 }
 
 impl Texts<'_> {
-    /// What the process does, and the rest.
+    /// Describes what the process does, and the rest.
     fn of(&self, event: Event) -> Option<(&'static str, String)> {
         Some(match event {
             Event::TurnBegins { name, pick, .. } => {

@@ -29,8 +29,8 @@ impl From<Recording> for Trace {
 }
 
 impl Observer {
-    /// The last seconds of the scheduler, event by event, as far as its recorder goes back. Without
-    /// a length: as much as the recorder was built for.
+    /// Returns the last seconds of the scheduler, event by event, as far as its recorder goes back.
+    /// Without a length: as much as the recorder was built for.
     ///
     /// No worker waits for it. O(n log n) in the number of recorded events, on this thread.
     ///

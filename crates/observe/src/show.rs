@@ -65,7 +65,7 @@ impl Shows {
             .push(|payloads| payloads.first()?.downcast_ref::<T>().map(text));
     }
 
-    /// The text of a message with a single value of a shown type.
+    /// Returns the text of a message with a single value of a shown type.
     pub(crate) fn text(&self, payloads: &Payloads) -> Option<String> {
         if payloads.len() != 1 {
             return None;

@@ -40,13 +40,13 @@ impl Message {
         self.length(field, &message.0);
     }
 
-    /// The fields of another message, behind those of this one.
+    /// Appends the fields of another message.
     #[cfg(feature = "profile")]
     pub(crate) fn append(&mut self, fields: &Self) {
         self.0.extend_from_slice(&fields.0);
     }
 
-    /// The key and the length of a field whose bytes come next.
+    /// Writes the key and the length of a field whose bytes come next.
     pub(crate) fn head(&mut self, field: u32, length: usize) {
         self.key(field, LENGTH);
         self.raw(length as u64);
@@ -97,7 +97,7 @@ impl<'a> Fields<'a> {
         Self { bytes, at: 0 }
     }
 
-    /// The next field, with its number.
+    /// Reads the next field, with its number.
     pub(crate) fn next(&mut self) -> Result<Option<(u32, Field<'a>)>, Damage> {
         if self.bytes.is_empty() {
             return Ok(None);
@@ -181,7 +181,7 @@ impl<'a> Field<'a> {
         }
     }
 
-    /// The field as a message; `at` is the place of a field with a number instead.
+    /// Returns the field as a message; `at` is the place of a field with a number instead.
     pub(crate) fn part(self, at: usize) -> Result<Fields<'a>, Damage> {
         match self {
             Self::Part(fields) => Ok(fields),

@@ -75,7 +75,8 @@ fn ask_for_more(endpoint: &Endpoint) -> usize {
     all.matches("32 streams of events are open").count()
 }
 
-/// Ten clients ask for a hundred streams each, while another client asks for what it may have.
+/// Starts ten clients that ask for a hundred streams each, while another client asks for a
+/// snapshot; returns the number of refused streams.
 fn wave(endpoint: &Endpoint) -> usize {
     thread::scope(|scope| {
         let flood: Vec<_> = (0..CLIENTS)

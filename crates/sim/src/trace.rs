@@ -246,7 +246,7 @@ pub(crate) fn of(machine: &str) -> String {
     }
 }
 
-/// Returns the events given to a step, behind a comma, if it gets any.
+/// Returns the events given to a step, behind a comma, if the step gets any.
 fn and(given: &Given) -> String {
     match given.to_string().as_str() {
         "" => String::new(),

@@ -54,17 +54,18 @@ struct State {
 }
 
 impl Board {
-    /// The board of the scheduler.
+    /// Returns the board of the scheduler.
     pub(crate) fn of(handle: &Handle) -> Arc<Self> {
         handle.extension(|_| Self::default())
     }
 
-    /// The raised alarms, the oldest first.
+    /// Returns the raised alarms, the oldest first.
     pub(crate) fn raised(&self) -> Vec<Alarm> {
         lock(&self.0).raised.clone()
     }
 
-    /// How many of each kind are raised, and have been raised so far.
+    /// Counts the alarms of each kind: those that are raised, and those that have been raised so
+    /// far.
     pub(crate) fn counts(&self) -> Vec<(Kind, u64, u64)> {
         let state = lock(&self.0);
         let count = |(kind, count): (&Kind, &u64)| {
@@ -82,7 +83,7 @@ impl Board {
         }
     }
 
-    /// An alarm is raised. Gives it with its number.
+    /// Raises an alarm, and returns it with its number.
     pub(crate) fn raise(&self, mut alarm: Alarm) -> Alarm {
         let mut state = lock(&self.0);
         state.last += 1;
@@ -92,7 +93,7 @@ impl Board {
         alarm
     }
 
-    /// The alarm with the number ends.
+    /// Ends the alarm with the number.
     pub(crate) fn end(&self, number: u64) -> Option<Alarm> {
         let mut state = lock(&self.0);
         let place = state.raised.iter().position(|it| it.number == number)?;

@@ -62,7 +62,7 @@ impl Deadlocks {
         self.cycles.iter().map(size).collect()
     }
 
-    /// A sentence about the cycle of the last look.
+    /// Returns a sentence about the cycle of the last look.
     pub(super) fn text(&self, number: u64, scheduler: &Handle) -> String {
         let own = scheduler.number();
         let name = |party: &Party| match *party {

@@ -42,7 +42,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// The name in answers, events and metrics.
+    /// Returns the name in answers, events and metrics.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {

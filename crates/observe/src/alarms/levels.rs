@@ -158,8 +158,8 @@ mod tests {
     use proptest::collection::vec;
     use proptest::prelude::*;
 
-    /// Whether the alarm is raised after these values: the plainest model, which looks at the whole
-    /// past again for each value.
+    /// Returns whether the alarm is raised after these values: the plainest model, which looks at
+    /// the whole past again for each value.
     fn is_raised(rule: Rule, values: &[Option<u64>]) -> bool {
         let mut is_raised = false;
         let mut since = 0;

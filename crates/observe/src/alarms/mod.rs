@@ -97,7 +97,8 @@ impl Default for Alarms {
 }
 
 impl Alarms {
-    /// All kinds but [`Deadlock`](Kind::Deadlock) with their defaults, looked for once a second.
+    /// Creates alarms of all kinds but [`Deadlock`](Kind::Deadlock) with their defaults, looked for
+    /// once a second.
     pub fn new() -> Self {
         Self {
             rules: DEFAULTS.into_iter().collect(),
@@ -108,7 +109,7 @@ impl Alarms {
         }
     }
 
-    /// A kind's alarm is raised at `on` or above, and ends below `off`.
+    /// Sets the limits of a kind: its alarm is raised at `on` or above, and ends below `off`.
     pub fn limits(mut self, kind: Kind, on: u64, off: u64) -> Self {
         let before = self.rules.get(&kind).copied();
         let before = before.unwrap_or(rule(on, off, 1, 1));
@@ -116,8 +117,8 @@ impl Alarms {
         self
     }
 
-    /// A kind's alarm is raised after `to_raise` looks in a row beyond its limit, and ends after
-    /// `to_end` looks below.
+    /// Sets the looks of a kind: its alarm is raised after `to_raise` looks in a row beyond its
+    /// limit, and ends after `to_end` looks below.
     pub fn looks(mut self, kind: Kind, to_raise: u32, to_end: u32) -> Self {
         if let Some(rule) = self.rules.get_mut(&kind) {
             (rule.looks, rule.calm) = (to_raise, to_end);
@@ -147,15 +148,15 @@ impl Alarms {
         self
     }
 
-    /// Whether a kind's alarm is severe: `/readyz` of the endpoint is 503 meanwhile.
+    /// Sets whether a kind's alarm is severe: `/readyz` of the endpoint is 503 meanwhile.
     pub fn severe(mut self, kind: Kind, is_severe: bool) -> Self {
         self.severe.retain(|it| *it != kind);
         self.severe.extend(is_severe.then_some(kind));
         self
     }
 
-    /// An alarm on a value of the program's own, such as the length of a queue, or the number of
-    /// deadlocks that a `DeadlockWatch` has found. The thread that looks calls `value`.
+    /// Adds an alarm on a value of the program's own, such as the length of a queue, or the number
+    /// of deadlocks that a `DeadlockWatch` has found. The thread that looks calls `value`.
     pub fn custom(
         mut self,
         name: &'static str,
@@ -175,7 +176,7 @@ impl Alarms {
         self
     }
 
-    /// The time between two looks. Default: 1 s.
+    /// Sets the time between two looks. Default: 1 s.
     pub fn every(self, period: Duration) -> Self {
         Self { period, ..self }
     }
@@ -198,7 +199,7 @@ impl Alarms {
         })
     }
 
-    /// The same without a thread: the caller looks when it likes, as in a simulation.
+    /// Creates the watch without a thread: the caller looks when it likes, as in a simulation.
     pub fn looker(self, scheduler: &Handle) -> AlarmLooker {
         let board = Board::of(scheduler);
         board.watch(self.rules.keys().copied());
@@ -243,7 +244,7 @@ impl AlarmLooker {
         }
     }
 
-    /// The raised alarms of the scheduler, the oldest first.
+    /// Returns the raised alarms of the scheduler, the oldest first.
     #[must_use]
     pub fn raised(&self) -> Vec<Alarm> {
         self.board.raised()
@@ -314,7 +315,7 @@ impl Drop for AlarmLooker {
     }
 }
 
-/// The values of a kind.
+/// Returns the values of a kind.
 fn values(kind: Kind, sample: &Sample, own: &[(Kind, u64)]) -> HashMap<Of, u64> {
     let one = |value: Option<u64>| value.map(|it| (Of::All, it)).into_iter().collect();
     let of_processes = |all: &HashMap<Pid, u64>| {
@@ -344,7 +345,7 @@ fn values(kind: Kind, sample: &Sample, own: &[(Kind, u64)]) -> HashMap<Of, u64> 
     }
 }
 
-/// A sentence for people.
+/// Returns a sentence for people.
 fn text(kind: Kind, of: Of, value: u64, limit: u64) -> String {
     let of = match of {
         Of::All => String::new(),
@@ -382,7 +383,7 @@ pub struct AlarmWatch {
 }
 
 impl AlarmWatch {
-    /// The raised alarms of the scheduler, the oldest first.
+    /// Returns the raised alarms of the scheduler, the oldest first.
     #[must_use]
     pub fn raised(&self) -> Vec<Alarm> {
         self.board.raised()

@@ -98,7 +98,7 @@ impl Restarts {
         self.children.values().map(value).collect()
     }
 
-    /// A sentence about the child.
+    /// Returns a sentence about the child.
     pub(super) fn text(&self, number: u64, value: u64) -> String {
         let mut all = self.children.iter();
         let Some(((_, name), child)) = all.find(|(_, it)| it.number == number) else {

@@ -113,8 +113,8 @@ impl Sample {
     }
 }
 
-/// The part of the lease's time that has passed, in hundredths, where the scheduler is a node
-/// with a lease.
+/// Returns the part of the lease's time that has passed, in hundredths, where the scheduler is a
+/// node with a lease.
 #[cfg(feature = "cluster")]
 fn lease(handle: &Handle) -> Option<u64> {
     let lease = ganger_cluster::Cluster::of(handle)?.lease()?;
@@ -128,7 +128,7 @@ fn lease(_: &Handle) -> Option<u64> {
     None
 }
 
-/// The share of all workers that was busy, in hundredths; none where no time has passed.
+/// Returns the share of all workers that was busy, in hundredths; none where no time has passed.
 fn busy(new: &[WorkerTimes], old: &[WorkerTimes]) -> Option<u64> {
     let sum = |all: &[WorkerTimes]| {
         let sums = all
@@ -144,7 +144,7 @@ fn busy(new: &[WorkerTimes], old: &[WorkerTimes]) -> Option<u64> {
     u64::try_from(share).ok()
 }
 
-/// The latest of the new timers, in milliseconds.
+/// Returns the latest of the new timers, in milliseconds.
 fn latest(new: &Distributions, old: &Distributions) -> u64 {
     let recorded = new.timer.iter_recorded();
     let is_new = |value: u64, count: u64| count > old.timer.count_at(value);

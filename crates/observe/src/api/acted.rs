@@ -41,7 +41,7 @@ pub enum Action {
 }
 
 impl Action {
-    /// The name in the path and in the JSON.
+    /// Returns the name in the path and in the JSON.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {

@@ -93,8 +93,8 @@ pub struct OfType {
 }
 
 impl Distribution {
-    /// The least upper bound of a bucket below which that share of the durations is, from 0 to 1;
-    /// 0 where nothing was measured.
+    /// Returns the least upper bound of a bucket below which that share of the durations is, from 0
+    /// to 1; 0 where nothing was measured.
     ///
     /// ```
     /// use ganger_observe::api::Distribution;
@@ -121,7 +121,7 @@ impl Distribution {
         found.map_or(0, |it| it.0)
     }
 
-    /// The durations since an earlier answer of the same scheduler.
+    /// Returns the durations since an earlier answer of the same scheduler.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         let mut buckets = Vec::with_capacity(self.buckets.len());

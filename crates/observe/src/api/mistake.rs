@@ -48,7 +48,7 @@ pub enum QueryError {
     State(String),
 }
 
-/// A text of a stranger, short enough for an answer.
+/// Returns a text of a stranger, short enough for an answer.
 pub(super) fn shown(text: &str) -> String {
     text.chars().take(40).collect()
 }

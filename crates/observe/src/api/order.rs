@@ -45,20 +45,20 @@ const NAMES: [(By, &str); 8] = [
 ];
 
 impl By {
-    /// The name of the order, as in a query.
+    /// Returns the name of the order, as in a query.
     #[must_use]
     pub fn name(self) -> &'static str {
         let found = NAMES.iter().find(|it| it.0 == self);
         found.map_or("mailbox", |it| it.1)
     }
 
-    /// Whether a scheduler must be observed for it.
+    /// Returns whether the order needs an observed scheduler.
     #[must_use]
     pub fn needs_counts(self) -> bool {
         !matches!(self, Self::Mailbox | Self::Quiet | Self::Pid)
     }
 
-    /// Whether a window changes it.
+    /// Returns whether a window changes the order.
     #[must_use]
     pub fn has_window(self) -> bool {
         matches!(self, Self::Steps | Self::Events | Self::Busy | Self::Growth)
@@ -81,7 +81,7 @@ pub(super) fn read_window(text: &str) -> Result<Duration, QueryError> {
     read_period(text).ok_or_else(|| QueryError::Window(shown(text)))
 }
 
-/// The same; none for another text.
+/// Reads a time as [`read_window`] does; returns none for another text.
 pub(crate) fn read_period(text: &str) -> Option<Duration> {
     let (number, unit) = match text.strip_suffix("ms") {
         Some(number) => (number, 1),
@@ -93,7 +93,7 @@ pub(crate) fn read_period(text: &str) -> Option<Duration> {
     (!time.is_zero() && time <= LONGEST).then_some(time)
 }
 
-/// A window as it is read.
+/// Writes a window in the form that is read.
 pub(super) fn write_window(window: Duration) -> String {
     format!("{}ms", window.as_millis())
 }

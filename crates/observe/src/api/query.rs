@@ -155,7 +155,7 @@ impl fmt::Display for ProcessesQuery {
 }
 
 impl Filter {
-    /// The terms.
+    /// Returns the terms.
     #[must_use]
     pub fn terms(&self) -> &[Term] {
         &self.terms
@@ -229,7 +229,7 @@ impl fmt::Display for Term {
 }
 
 impl State {
-    /// The state with that name.
+    /// Returns the state with that name.
     pub(crate) fn named(name: &str) -> Option<Self> {
         let all = [
             Self::Ready,

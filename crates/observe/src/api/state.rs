@@ -21,7 +21,7 @@ pub enum State {
 }
 
 impl State {
-    /// The name of the state, as in JSON.
+    /// Returns the name of the state, as in JSON.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {

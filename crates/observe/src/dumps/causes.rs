@@ -50,14 +50,14 @@ impl Followed {
         }
     }
 
-    /// Whether a later look may see this step as `new`.
+    /// Returns whether a later look may see this step as `new`.
     fn may_be(&self, new: &Self) -> bool {
         let of = |it: &Self| (it.pid, it.worker, it.kind);
         let is_later = new.lasted == self.lasted || (!self.is_over && new.is_over);
         of(self) == of(new) && is_later && new.is_over >= self.is_over
     }
 
-    /// The length of the step by now. The length of a running step is from its report.
+    /// Returns the length of the step by now. The length of a running step is from its report.
     fn length(&self, now: Instant) -> Duration {
         let since = if self.is_over {
             Duration::ZERO
@@ -84,8 +84,8 @@ impl Before {
         before
     }
 
-    /// The wanted cause since the look before: the first of a step that is too long,
-    /// an alarm, and a failure. O(1).
+    /// Returns the wanted cause since the look before: the first of a step that is too long, an
+    /// alarm, and a failure. O(1).
     pub(super) fn look(&mut self, handle: &Handle, wanted: Wanted) -> Option<String> {
         let now = handle.now();
         let steps = handle.long_steps();
@@ -124,7 +124,7 @@ impl Before {
         is_new
     }
 
-    /// The kind of an alarm raised since the look before, other than about the files.
+    /// Returns the kind of an alarm raised since the look before, other than about the files.
     fn alarm(&mut self, counts: Vec<(Kind, u64, u64)>) -> Option<Kind> {
         let counts = counts.into_iter().map(|(kind, _, count)| (kind, count));
         let old = std::mem::replace(&mut self.alarms, counts.collect());

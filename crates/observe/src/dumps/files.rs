@@ -97,7 +97,7 @@ impl Files {
     }
 }
 
-/// Whether the name is of a trace of the host.
+/// Returns whether the name is of a trace of the host.
 fn is_own(name: &str, host: &str) -> bool {
     let rest = name.strip_prefix("ganger-");
     let rest = rest.and_then(|it| it.strip_prefix(host)?.strip_prefix('-'));
@@ -114,14 +114,14 @@ fn is_own(name: &str, host: &str) -> bool {
     is_time && rest.starts_with('-') && is_trace
 }
 
-/// The text as a part of a name: letters, digits, `.`, `-` and `_`, and 64 bytes at most.
+/// Returns the text as a part of a name: letters, digits, `.`, `-` and `_`, and 64 bytes at most.
 fn word(text: &str) -> String {
     let is_plain = |it: char| it.is_ascii_alphanumeric() || ".-_".contains(it);
     let plain = text.chars().map(|it| if is_plain(it) { it } else { '_' });
     plain.take(64).collect()
 }
 
-/// The time in UTC, to a millisecond: names are in the order of their times.
+/// Returns the time in UTC, to a millisecond: names are in the order of their times.
 fn shown(time: SystemTime) -> String {
     let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
     let (seconds, millis) = (since.as_secs(), since.subsec_millis());
@@ -131,7 +131,7 @@ fn shown(time: SystemTime) -> String {
     format!("{year:04}{month:02}{day:02}T{hour:02}{minute:02}{second:02}.{millis:03}Z")
 }
 
-/// The date so many days after the first of January 1970: Hinnant's `civil_from_days`.
+/// Returns the date so many days after the first of January 1970: Hinnant's `civil_from_days`.
 fn date(days: u64) -> (u64, u64, u64) {
     // Eras of 400 years that begin with a March, so that the leap day is the last of its year.
     let days = days + 719_468;

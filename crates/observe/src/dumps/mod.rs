@@ -85,28 +85,28 @@ impl Dumps {
         }
     }
 
-    /// A file when a step that keeps processes waiting has lasted for that long, also while it goes
-    /// on. Such steps are in [`Handle::long_steps`]; shorter ones than the limits of
+    /// Writes a file when a step that keeps processes waiting has lasted for `limit`, also while it
+    /// goes on. Such steps are in [`Handle::long_steps`]; shorter ones than the limits of
     /// `Builder::step_limits` are not known, nor are all of more than 16 between two looks.
     pub fn at_long_step(mut self, limit: Duration) -> Self {
         self.wanted.long_step = Some(limit);
         self
     }
 
-    /// A file when one of the [`Alarms`](crate::Alarms) of the scheduler is raised. Without a watch
-    /// for alarms there are none.
+    /// Writes a file when one of the [`Alarms`](crate::Alarms) of the scheduler is raised. Without
+    /// a watch for alarms there are none.
     pub fn at_alarm(mut self) -> Self {
         self.wanted.alarm = true;
         self
     }
 
-    /// A file when a process fails or panics, also if a supervisor starts it again.
+    /// Writes a file when a process fails or panics, also if a supervisor starts it again.
     pub fn at_failure(mut self) -> Self {
         self.wanted.failure = true;
         self
     }
 
-    /// The shortest time between two files, but for those of [`DumpWatch::now`]. The causes
+    /// Sets the shortest time between two files, but for those of [`DumpWatch::now`]. The causes
     /// between are counted. Default: 60 s.
     pub fn at_most_every(self, time: Duration) -> Self {
         Self {
@@ -115,8 +115,8 @@ impl Dumps {
         }
     }
 
-    /// How much of the past is in a file, as far as the memory of the recorder goes back. Default:
-    /// as much as the recorder was built for.
+    /// Sets how much of the past is in a file, as far as the memory of the recorder goes back.
+    /// Default: as much as the recorder was built for.
     pub fn last(self, last: Duration) -> Self {
         Self {
             last: Some(last),
@@ -124,9 +124,9 @@ impl Dumps {
         }
     }
 
-    /// The number of files that are kept of the schedulers with this host name, those of earlier
-    /// runs among them: before a new one is written, the oldest are removed. At least 1. Default:
-    /// 10.
+    /// Sets the number of files that are kept of the schedulers with this host name, those of
+    /// earlier runs among them: before a new one is written, the oldest are removed. At least 1.
+    /// Default: 10.
     pub fn keep(mut self, files: usize) -> Self {
         self.files.kept = files;
         self
@@ -138,7 +138,7 @@ impl Dumps {
         self
     }
 
-    /// The time between two looks for causes. Default: 1 s.
+    /// Sets the time between two looks for causes. Default: 1 s.
     pub fn every(self, period: Duration) -> Self {
         Self { period, ..self }
     }
@@ -166,8 +166,8 @@ impl Dumps {
         })
     }
 
-    /// The same without a thread: the caller looks when it likes, as in a simulation, whose clock
-    /// is then that of [`at_most_every`](Self::at_most_every).
+    /// Creates the watch without a thread: the caller looks when it likes, as in a simulation,
+    /// whose clock is then that of [`at_most_every`](Self::at_most_every).
     ///
     /// # Errors
     /// [`DumpError`], when the scheduler does not record, or the folder can't be made.
@@ -262,7 +262,7 @@ impl DumpWatch {
         self.every.look_now();
     }
 
-    /// The counts of the causes so far.
+    /// Returns the counts of the causes so far.
     #[must_use]
     pub fn counts(&self) -> DumpCounts {
         lock(&self.notes).counts
@@ -301,7 +301,7 @@ impl DumpLooker {
         self.write(&handle, "demand")
     }
 
-    /// The counts of the causes so far.
+    /// Returns the counts of the causes so far.
     #[must_use]
     pub fn counts(&self) -> DumpCounts {
         lock(&self.notes).counts
@@ -355,7 +355,7 @@ impl DumpLooker {
         }
     }
 
-    /// Raised once, until a file can be written.
+    /// Raises the alarm once, until a file can be written.
     fn raise_alarm(&mut self, handle: &Handle, text: String, value: u64) {
         if self.alarm.is_none() {
             let alarm = self.board.raise(Alarm {

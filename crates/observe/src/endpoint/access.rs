@@ -51,7 +51,7 @@ impl Access {
         }
     }
 
-    /// Whether the program allows actions.
+    /// Sets whether the program allows actions.
     pub(super) fn acting(self, acts: bool) -> Self {
         Self { acts, ..self }
     }
@@ -60,7 +60,7 @@ impl Access {
         self.token.is_some()
     }
 
-    /// Rule 1. Returns the host of the request.
+    /// Checks rule 1. Returns the host of the request.
     pub(super) fn check_host(&self, uri: &Uri, headers: &HeaderMap) -> Result<Authority, Refused> {
         let mut hosts = headers.get_all(header::HOST).iter();
         let (Some(host), None) = (hosts.next(), hosts.next()) else {
@@ -87,7 +87,7 @@ impl Access {
         !authority.as_str().contains('@') && (is_ours || host.parse::<IpAddr>().is_ok())
     }
 
-    /// Rule 2.
+    /// Checks rule 2.
     pub(super) fn check_origin(
         &self,
         host: &Authority,
@@ -107,7 +107,7 @@ impl Access {
         Ok(())
     }
 
-    /// Rule 2, for what costs the program something.
+    /// Checks rule 2 for a request that costs the program something.
     pub(super) fn check_link(headers: &HeaderMap) -> Result<(), Refused> {
         if is_of_another(headers) {
             let sentence = "a page of another origin has a link to this: open the endpoint itself \
@@ -117,7 +117,7 @@ impl Access {
         Ok(())
     }
 
-    /// Rule 3.
+    /// Checks rule 3.
     pub(super) fn check_token(&self, headers: &HeaderMap) -> Result<(), Refused> {
         let Some(token) = &self.token else {
             return Ok(());
@@ -158,7 +158,7 @@ impl Access {
         )))
     }
 
-    /// Rule 4, after the others.
+    /// Checks rule 4, after the other rules.
     pub(super) fn check_action(&self) -> Result<(), Refused> {
         if self.acts && self.has_token() {
             return Ok(());
@@ -168,7 +168,7 @@ impl Access {
         Err(refused(StatusCode::FORBIDDEN, sentence))
     }
 
-    /// The cookie of a login; none with the wrong token.
+    /// Returns the cookie of a login; none with the wrong token.
     pub(super) fn log_in(&self, given: &str) -> Option<HeaderValue> {
         let token = self.token.as_ref();
         let token = token.filter(|token| is_same(given.as_bytes(), &token.text))?;
@@ -179,19 +179,19 @@ impl Access {
 }
 
 impl Token {
-    /// The value of a cookie with the name of this endpoint's.
+    /// Returns the value of a cookie with the name of this endpoint's.
     fn session_of<'a>(&self, cookie: &'a [u8]) -> Option<&'a [u8]> {
         let value = cookie.trim_ascii().strip_prefix(self.cookie.as_bytes())?;
         value.strip_prefix(b"=")
     }
 }
 
-/// Whether a browser says that a page of another origin has caused the request.
+/// Returns whether a browser says that a page of another origin has caused the request.
 fn is_of_another(headers: &HeaderMap) -> bool {
     has(headers, "sec-fetch-site", &["cross-site", "same-site"])
 }
 
-/// Whether the header is there, with one of the values.
+/// Returns whether the header is there, with one of the values.
 fn has(headers: &HeaderMap, name: &str, values: &[&str]) -> bool {
     let mut given = headers.get_all(name).iter().map(HeaderValue::as_bytes);
     given.any(|given| values.iter().any(|it| it.as_bytes() == given))
@@ -202,7 +202,7 @@ fn is_same(given: &[u8], secret: &str) -> bool {
     given.ct_eq(secret.as_bytes()).into()
 }
 
-/// A secret of 128 bits.
+/// Returns a secret of 128 bits.
 fn session() -> String {
     let part = || HashKey::random().hash("session");
     format!("{:016x}{:016x}", part(), part())

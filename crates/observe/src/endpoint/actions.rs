@@ -32,13 +32,13 @@ const ACTIONS: [(&str, Action); 5] = [
     ("/restart", Action::Restart),
 ];
 
-/// The names of the actions that the program allows, for viewers.
+/// Returns the names of the actions that the program allows, for viewers.
 pub(super) fn allowed(access: &Access) -> Vec<String> {
     let all = ACTIONS.iter().filter(|_| access.check_action().is_ok());
     all.map(|(_, action)| action.name().to_owned()).collect()
 }
 
-/// The text of the PID and the action, of the rest of a path behind `/api/v1/process/`.
+/// Returns the text of the PID and the action, of the rest of a path behind `/api/v1/process/`.
 pub(super) fn of(rest: &str) -> Option<(&str, Action)> {
     let mut of_each = ACTIONS.iter();
     of_each.find_map(|(end, action)| Some((rest.strip_suffix(end)?, *action)))
@@ -80,7 +80,7 @@ pub(super) async fn act(
     }))
 }
 
-/// Whether the process stands, within a moment.
+/// Returns whether the process stands, within a moment.
 async fn suspend(cx: &Cx, scheduler: &Handle, pid: Pid) -> Result<bool, Refused> {
     let mut looks = LOOKS;
     while scheduler.suspend(pid).map_err(not_allowed)? != Suspended::Stands {
@@ -93,8 +93,8 @@ async fn suspend(cx: &Cx, scheduler: &Handle, pid: Pid) -> Result<bool, Refused>
     Ok(true)
 }
 
-/// The PID of the process that the supervisor has started in the place of this one, if that has
-/// happened within a moment.
+/// Returns the PID of the process that the supervisor has started in the place of this one, if that
+/// has happened within a moment.
 async fn restart(cx: &Cx, scheduler: &Handle, pid: Pid) -> Result<Option<String>, Refused> {
     let conflict = |sentence: &str| refused(StatusCode::CONFLICT, sentence);
     let Some(restart) = ganger_supervise::restart(scheduler, pid) else {

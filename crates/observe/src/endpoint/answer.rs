@@ -53,7 +53,7 @@ pub(super) fn events(stream: Stream) -> Answer {
     answer
 }
 
-/// A sentence for a person.
+/// Returns a sentence for a person.
 pub(super) fn text(status: StatusCode, sentence: &str) -> Answer {
     let kind = "text/plain; charset=utf-8";
     with_body(status, kind, format!("{sentence}\n"))
@@ -63,7 +63,7 @@ pub(super) fn refused(status: StatusCode, sentence: &str) -> Refused {
     Box::new(text(status, sentence))
 }
 
-/// The request is wrong.
+/// Refuses a wrong request.
 pub(super) fn bad(error: impl ToString) -> Refused {
     refused(StatusCode::BAD_REQUEST, &error.to_string())
 }
@@ -77,7 +77,7 @@ pub(super) fn metrics(text: Bytes) -> Answer {
     with_body(StatusCode::OK, crate::metrics::TEXT, text)
 }
 
-/// A file; with a name, for a browser to keep.
+/// Returns a file; with a name, for a browser to keep.
 pub(super) fn file(kind: &'static str, name: Option<&str>, bytes: Vec<u8>) -> Answer {
     let mut answer = with_body(StatusCode::OK, kind, bytes);
     let value = name.map(|name| format!("attachment; filename=\"{name}\""));
@@ -87,12 +87,12 @@ pub(super) fn file(kind: &'static str, name: Option<&str>, bytes: Vec<u8>) -> An
     answer
 }
 
-/// An answer of the API that is written already.
+/// Returns an answer of the API that is written already.
 pub(super) fn json_bytes(json: Bytes) -> Answer {
     with_body(StatusCode::OK, "application/json", json)
 }
 
-/// An answer of the API.
+/// Returns an answer of the API.
 pub(super) fn json(value: &impl Serialize) -> Answer {
     match serde_json::to_vec(value) {
         Ok(json) => json_bytes(json.into()),
@@ -122,14 +122,14 @@ pub(super) fn with_header(
     answer
 }
 
-/// The answer ends its connection: the rest of the request is not read.
+/// Lets the answer end its connection: the rest of the request is not read.
 pub(super) fn closing(mut answer: Refused) -> Refused {
     let close = HeaderValue::from_static("close");
     answer.headers_mut().insert(header::CONNECTION, close);
     answer
 }
 
-/// An answer as bytes, for a connection without a request.
+/// Returns an answer as bytes, for a connection without a request.
 pub(super) fn bare(status: StatusCode, sentence: &str) -> String {
     format!(
         "HTTP/1.1 {status}\r\ncontent-type: text/plain; charset=utf-8\r\ncontent-length: {}\r\n\

@@ -157,7 +157,7 @@ impl Write for Timed {
         Write::poll_write_vectored(self.begin(), context, bytes)
     }
 
-    /// hyper has written its buffer.
+    /// Flushes nothing: hyper has written its buffer.
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.is_writing = false;
         Write::poll_flush(Pin::new(&mut self.stream), context)

@@ -49,7 +49,7 @@ impl Drop for Streams {
     }
 }
 
-/// The body of the process.
+/// Runs the process.
 pub(super) async fn run(cx: Cx<Join>, maker: Address<maker::Ask>) -> Result<(), BoxError> {
     let mut streams = Streams::default();
     let mut rest = Duration::ZERO;

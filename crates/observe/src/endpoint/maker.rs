@@ -33,7 +33,7 @@ impl Ask {
     }
 }
 
-/// The body of the process. `actions` has the names of those that the program allows.
+/// Runs the process. `actions` has the names of the actions that the program allows.
 pub(super) async fn run(
     cx: Cx<Ask>,
     observed: Arc<Observed>,

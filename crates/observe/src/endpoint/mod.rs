@@ -295,7 +295,7 @@ fn listen(net: &Net, addresses: &[SocketAddr], has_token: bool) -> Result<TcpLis
 /// The processes of an endpoint without connections.
 const OWN: usize = 5;
 
-/// The process of the endpoint.
+/// Runs the process of the endpoint.
 async fn run(
     cx: Cx,
     listener: TcpListener,
@@ -323,7 +323,7 @@ async fn run(
 }
 
 impl Endpoint {
-    /// The address that it listens at.
+    /// Returns the address at which the endpoint listens.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address

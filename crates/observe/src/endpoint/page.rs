@@ -135,13 +135,13 @@ fn document(title: &str, body: &str) -> String {
     )
 }
 
-/// The page, with its policy.
+/// Returns the page, with its policy.
 pub(super) fn page() -> Answer {
     let page = answer::html(StatusCode::OK, DOCUMENT.text.clone());
     answer::with_header(page, CONTENT_SECURITY_POLICY, DOCUMENT.policy.clone())
 }
 
-/// The list of the paths.
+/// Returns the list of the paths.
 pub(super) fn list(schedulers: &[Shown]) -> String {
     let mut body = String::from("<p>Schedulers of this program:</p><ul>");
     for scheduler in schedulers {
@@ -166,7 +166,7 @@ pub(super) fn list(schedulers: &[Shown]) -> String {
     document("Ganger", &body)
 }
 
-/// The page of the login.
+/// Returns the page of the login.
 pub(super) fn log_in(was_wrong: bool) -> String {
     let wrong = match was_wrong {
         true => "<p>That is not the token of this endpoint: try again.</p>",

@@ -120,7 +120,7 @@ impl Asked {
         }
     }
 
-    /// Before the pass, which runs on the scheduler with the number `own`.
+    /// Begins the answers before the pass, which runs on the scheduler with the number `own`.
     fn begin(&mut self, schedulers: &[Shown], own: Option<u64>) {
         for (query, list, _) in &mut self.lists {
             *list = List::new(query.clone(), schedulers);
@@ -217,7 +217,7 @@ pub(super) fn reply_all(
     Ok(())
 }
 
-/// The body of the process. `watching` has the waits of the program registered from the start.
+/// Runs the process. `watching` has the waits of the program registered from the start.
 pub(super) async fn run(
     cx: Cx<Ask>,
     observed: Arc<Observed>,
@@ -272,7 +272,7 @@ impl Watched {
     }
 }
 
-/// The rest behind a pass, by the time of a core that the pass has taken.
+/// Returns the rest behind a pass, by the time of a core that the pass has taken.
 pub(super) fn rest_after(taken: Duration) -> Duration {
     (taken * (PARTS_OF_ALL - 1)).min(LONGEST_REST)
 }

@@ -61,8 +61,8 @@ pub(super) async fn state(
     }))
 }
 
-/// The live process with that PID, and its scheduler; the query names the scheduler where the PID
-/// is ambiguous.
+/// Finds the live process with that PID, and its scheduler; the query names the scheduler where the
+/// PID is ambiguous.
 pub(super) fn find(site: &Site, pid: &str, query: &str) -> Result<(Shown, Pid, Process), Refused> {
     let query: ProcessesQuery = query.parse().map_err(bad)?;
     let asked = query.scheduler;
@@ -118,7 +118,7 @@ pub(super) fn parse(site: &Site, pid: &str, asked: Option<u64>) -> Result<Pid, R
     })
 }
 
-/// An intervention is refused.
+/// Refuses an intervention.
 pub(super) fn not_allowed(error: InterventionError) -> Refused {
     let status = match error {
         InterventionError::NotFound(_) => return no_process(),

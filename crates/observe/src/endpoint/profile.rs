@@ -41,7 +41,7 @@ pub(super) fn wanted(
 }
 
 impl Wanted {
-    /// How long it takes.
+    /// Returns the length of the profile.
     pub(super) fn time(&self) -> Duration {
         Duration::from_secs(self.query.seconds)
     }

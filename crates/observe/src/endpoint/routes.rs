@@ -85,7 +85,7 @@ impl<'a> Route<'a> {
         })
     }
 
-    /// Whether an orchestrator or a browser without the token may ask.
+    /// Returns whether an orchestrator or a browser without the token may ask.
     fn is_open(self) -> bool {
         matches!(self, Self::Health | Self::Ready | Self::LogIn)
     }
@@ -94,12 +94,12 @@ impl<'a> Route<'a> {
         self.methods().split(", ").any(|it| it == method.as_str())
     }
 
-    /// Whether the answer costs the program something: signals to its threads, or memory.
+    /// Returns whether the answer costs the program something: signals to its threads, or memory.
     fn is_costly(self) -> bool {
         matches!(self, Self::Profile | Self::Trace | Self::Recent(_))
     }
 
-    /// The methods, as in the header `Allow`. Nothing costly is made without being sent.
+    /// Returns the methods, as in the header `Allow`. Nothing costly is made without being sent.
     fn methods(self) -> &'static str {
         match self {
             costly if costly.is_costly() => "GET",
@@ -110,7 +110,7 @@ impl<'a> Route<'a> {
     }
 }
 
-/// Whether the endpoint has the path.
+/// Returns whether the endpoint has the path.
 #[cfg(test)]
 pub(super) fn is_path(path: &str) -> bool {
     Route::of(path).is_some()
@@ -134,7 +134,7 @@ where
     answer.unwrap_or_else(|refused| *refused)
 }
 
-/// The limits of heads and bodies.
+/// Checks the limits of heads and bodies.
 fn check_size(head: &Parts, body: &impl Body) -> Result<(), Refused> {
     let fields = head.headers.iter();
     let fields = fields.map(|(name, value)| name.as_str().len() + value.len() + 4);
@@ -162,7 +162,8 @@ fn large_body() -> Refused {
     refused(StatusCode::PAYLOAD_TOO_LARGE, sentence)
 }
 
-/// Host, origin, token, path and method, in this order: a stranger learns nothing of the paths.
+/// Checks host, origin, token, path and method, in this order: a stranger learns nothing of the
+/// paths.
 fn check<'a>(site: &Site, head: &'a Parts) -> Result<Route<'a>, Refused> {
     let host = site.access.check_host(&head.uri, &head.headers)?;
     site.access.check_origin(&host, &head.headers)?;
@@ -281,7 +282,7 @@ async fn without_body(
     }
 }
 
-/// A stream of events.
+/// Answers with a stream of events.
 fn stream(site: &Site, query: &str) -> Result<Answer, Refused> {
     let mut parameters = form_urlencoded::parse(query.as_bytes());
     let period = match (parameters.next(), parameters.next()) {
@@ -320,7 +321,7 @@ fn no_query(query: &str) -> Result<(), Refused> {
     ))
 }
 
-/// The number of the viewer's last snapshot, which may be there. Each snapshot is new.
+/// Checks the number of the viewer's last snapshot, which may be there. Each snapshot is new.
 fn check_since(query: &str) -> Result<(), Refused> {
     let mut parameters = form_urlencoded::parse(query.as_bytes());
     let sentence = match (parameters.next(), parameters.next()) {
@@ -334,7 +335,7 @@ fn check_since(query: &str) -> Result<(), Refused> {
     Err(bad(sentence))
 }
 
-/// The order is known of one of the schedulers.
+/// Checks that one of the schedulers knows the order.
 fn check_counts(site: &Site, query: &ProcessesQuery) -> Result<(), Refused> {
     let is_asked = |it: &Shown| query.scheduler.is_none_or(|number| number == it.number);
     let counts = |it: &Shown| is_asked(it) && it.handle.observes() != Observe::Off;
@@ -348,7 +349,7 @@ fn check_counts(site: &Site, query: &ProcessesQuery) -> Result<(), Refused> {
     )))
 }
 
-/// The scheduler with that number, or the only one.
+/// Finds the scheduler with that number, or the only one.
 fn find_scheduler(site: &Site, number: Option<u64>) -> Result<Handle, Refused> {
     let mut found = schedulers(site);
     found.retain(|it| number.is_none_or(|number| it.number == number));
@@ -380,7 +381,7 @@ async fn ask<C: TypedCommand>(
     }
 }
 
-/// A profile of a scheduler.
+/// Answers with a profile of a scheduler.
 async fn profile(cx: &Cx, site: &Site, query: &str) -> Result<Answer, Refused> {
     let wanted = profile::wanted(query, |number| find_scheduler(site, number))?;
     let time = wanted.time() + MAKE;
@@ -388,8 +389,8 @@ async fn profile(cx: &Cx, site: &Site, query: &str) -> Result<Answer, Refused> {
     ask(cx, time, question).await?
 }
 
-/// Whether the program takes work. An orchestrator needs no token to ask, and learns the text of an
-/// alarm by the token alone: the text has types and PIDs.
+/// Tells whether the program takes work. An orchestrator needs no token to ask, and learns the text
+/// of an alarm by the token alone: the text has types and PIDs.
 fn ready(site: &Site, head: &Parts) -> Answer {
     let not_ready = |sentence: &str| text(StatusCode::SERVICE_UNAVAILABLE, sentence);
     let schedulers = &schedulers(site);

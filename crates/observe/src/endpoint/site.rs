@@ -23,7 +23,7 @@ pub(super) struct Site {
 }
 
 impl Site {
-    /// A scheduler has that number, if there is one.
+    /// Checks that a scheduler has that number, if there is one.
     pub(super) fn check_number(&self, scheduler: Option<u64>) -> Result<(), Refused> {
         let all = self.observed.schedulers();
         let is_there = |number| all.iter().any(|it| it.number == number);

@@ -18,7 +18,7 @@ use std::time::Duration;
 pub(super) struct Places(Arc<()>);
 
 impl Places {
-    /// A stream with that period; none while all places are taken.
+    /// Opens a stream with that period; none while all places are taken.
     pub(super) fn open(&self, period: Duration) -> Option<(Join, Stream)> {
         let place = Arc::clone(&self.0);
         // Its own, that of the endpoint, and those of the streams.
@@ -58,7 +58,7 @@ struct Unread {
 }
 
 impl Slot {
-    /// In place of an unread event.
+    /// Replaces an unread event.
     pub(super) fn put(&self, event: Bytes) {
         let mut unread = lock(&self.0);
         unread.event = Some(event);
@@ -67,7 +67,7 @@ impl Slot {
         waker.into_iter().for_each(Waker::wake);
     }
 
-    /// No event comes any more.
+    /// Ends the stream: no further event comes.
     pub(super) fn end(&self) {
         let mut unread = lock(&self.0);
         unread.is_over = true;

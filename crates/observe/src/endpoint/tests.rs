@@ -73,7 +73,7 @@ async fn exchange(request: impl AsRef<[u8]>) -> Result<String, BoxError> {
     Ok(rest(&stream).await)
 }
 
-/// The answer to a request, and the virtual time that it takes.
+/// Returns the answer to a request, and the virtual time that it takes.
 fn timed(rt: &Rt<'_>, request: impl AsRef<[u8]> + Send + 'static) -> (String, Duration) {
     let begin = rt.now();
     let client = rt.spawn(async move |_: Cx| exchange(request).await);
@@ -230,7 +230,7 @@ fn a_connection_over_the_limit_is_told_so_until_a_place_is_free() {
     });
 }
 
-/// The client is still writing when its answer comes.
+/// Checks that an answer arrives while its client is still writing.
 // pins: V3
 #[test]
 fn an_answer_before_the_end_of_a_request_arrives() {
@@ -243,7 +243,7 @@ fn an_answer_before_the_end_of_a_request_arrives() {
     });
 }
 
-/// The connections that have a process.
+/// Returns the number of connections that have a process.
 fn held(rt: &Rt<'_>) -> usize {
     let processes = rt.processes();
     let held = processes

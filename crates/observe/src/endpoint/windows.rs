@@ -86,7 +86,7 @@ struct Claimed(Vec<(u64, Option<Marks>)>);
 #[derive(Default)]
 struct Table(Vec<(u64, Vec<(u64, u64)>)>);
 
-/// The body of the process.
+/// Runs the process.
 pub(super) async fn run(cx: Cx<Ask>, observed: Arc<Observed>) -> Result<(), BoxError> {
     let (mut line, mut begun) = (Line::default(), Vec::<Begun>::new());
     let mut rested = cx.now();
@@ -127,7 +127,7 @@ pub(super) async fn run(cx: Cx<Ask>, observed: Arc<Observed>) -> Result<(), BoxE
     }
 }
 
-/// The last pass of the due rounds, and at the same time the first pass of the fresh rounds.
+/// Runs the last pass of the due rounds, and at the same time the first pass of the fresh rounds.
 /// Returns the time of a core for the pass, if any, and moves the fresh rounds to the begun rounds.
 async fn look(
     cx: &Cx<Ask>,
@@ -260,7 +260,7 @@ impl Notes {
         }
     }
 
-    /// The value of a process at the begin of the window; 0 for a process started since.
+    /// Returns the value of a process at the begin of the window; 0 for a process started since.
     fn of(&self, scheduler: u64, process: &Live<'_>) -> u64 {
         match self {
             Self::Marks(claimed) => {
@@ -274,7 +274,7 @@ impl Notes {
         }
     }
 
-    /// Whether the scheduler was there at the begin of the window.
+    /// Returns whether the scheduler was there at the begin of the window.
     fn knows(&self, scheduler: u64) -> bool {
         match self {
             Self::Marks(claimed) => claimed.0.iter().any(|it| it.0 == scheduler),
@@ -293,7 +293,7 @@ impl Notes {
 }
 
 impl Claimed {
-    /// The marks of all counting schedulers; none, when another reader has some of the marks.
+    /// Sets the marks of all counting schedulers; none, when another reader has some of the marks.
     fn all(schedulers: &[Shown]) -> Option<Self> {
         let mut in_order: Vec<_> = schedulers.iter().collect();
         // The same for all endpoints: a failed claim has kept no other endpoint from all marks.

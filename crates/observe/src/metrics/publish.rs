@@ -44,7 +44,8 @@ struct Published {
 }
 
 impl Metrics {
-    /// The metrics of the scheduler. The value does not keep the scheduler running, nor its memory.
+    /// Returns the metrics of the scheduler. The value does not keep the scheduler running, nor its
+    /// memory.
     #[must_use]
     pub fn of(scheduler: &Handle) -> Self {
         Self {
@@ -80,7 +81,8 @@ impl Metrics {
     }
 }
 
-/// The facade's counters are integers: a sum of seconds is a gauge there.
+/// Returns whether the facade counts the metric: its counters are integers, and a sum of seconds is
+/// a gauge there.
 fn is_counter(metric: &Metric) -> bool {
     metric.kind == Kind::Counter && metric.unit != "s"
 }

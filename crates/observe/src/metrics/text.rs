@@ -15,7 +15,7 @@ const BOUNDS: std::ops::RangeInclusive<u32> = 8..=34;
 /// The type of the document, for clients.
 pub(crate) const TEXT: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// The document.
+/// Returns the document.
 pub(crate) fn text(families: &Families) -> String {
     let mut text = String::new();
     for family in families.each() {
@@ -47,7 +47,7 @@ fn add_family(text: &mut String, family: &Family) {
     }
 }
 
-/// The name that Prometheus has for it.
+/// Returns Prometheus's name of the metric.
 fn name(metric: &Metric) -> String {
     let name = metric.name.replace('.', "_");
     let unit = if metric.unit == "s" { "_seconds" } else { "" };
@@ -80,7 +80,7 @@ fn add_histogram(text: &mut String, name: &str, series: &Series, durations: &His
     );
 }
 
-/// A line.
+/// Adds a line.
 fn add(text: &mut String, name: &str, series: &Series, bound: Option<&str>, value: impl ToString) {
     text.push_str(name);
     let labels = series.labels.iter().map(|(name, value)| (*name, &**value));
@@ -91,7 +91,7 @@ fn add(text: &mut String, name: &str, series: &Series, bound: Option<&str>, valu
     let _ = writeln!(text, "}} {}", value.to_string());
 }
 
-/// In nanoseconds, to the precision of the histogram.
+/// Returns the sum in nanoseconds, to the precision of the histogram.
 fn sum(durations: &Histogram<u64>) -> u64 {
     let recorded = durations.iter_recorded();
     let sums = recorded.map(|it| {
@@ -106,7 +106,7 @@ fn seconds(nanos: u64) -> f64 {
     nanos as f64 / 1e9
 }
 
-/// A label's value, or a sentence, in which quotation marks stay.
+/// Escapes a label's value, or a sentence, in which quotation marks stay.
 fn escaped(text: &str, is_label: bool) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {

@@ -48,7 +48,7 @@ impl Types {
         known.extend(new.into_iter().take(left).map(|it| it.0));
     }
 
-    /// The name under which a type is shown.
+    /// Returns the name under which a type is shown.
     pub(super) fn shown<'a>(&self, name: &'a str) -> &'a str {
         if lock(&self.0).contains(name) {
             name
@@ -57,7 +57,7 @@ impl Types {
         }
     }
 
-    /// Whether there are further types.
+    /// Returns whether there are further types.
     pub(super) fn has_others(&self) -> bool {
         lock(&self.0).len() == TYPES
     }

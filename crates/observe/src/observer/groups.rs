@@ -41,7 +41,7 @@ type Key = (
 pub(crate) struct Collected(HashMap<Key, (u64, u64)>);
 
 impl Collected {
-    /// A process, at a pass.
+    /// Sees a process at a pass.
     pub(crate) fn see(&mut self, process: ProcessLook<'_>) {
         let mut waits_for = None;
         process.each_wait(|wait| waits_for = waits_for.or(wait.name));
@@ -57,7 +57,7 @@ impl Collected {
         *waiting += process.counts().map_or(0, |counts| counts.waiting);
     }
 
-    /// The groups, the largest first.
+    /// Returns the groups, the largest first.
     pub(crate) fn finish(self) -> Vec<Group> {
         let group = |((type_name, method, label, state, waits_for), (count, waiting))| Group {
             type_name,
@@ -78,7 +78,7 @@ impl Collected {
 }
 
 impl Observer {
-    /// All live processes in groups, the largest first.
+    /// Returns all live processes in groups, the largest first.
     ///
     /// O(processes), and memory for the groups. Blocks for as long as that takes.
     #[must_use]

@@ -82,7 +82,7 @@ pub(crate) fn watch_waits() -> Watching {
 }
 
 impl Observer {
-    /// An observer of the scheduler. The observer keeps the scheduler's memory alive.
+    /// Creates an observer of the scheduler. The observer keeps the scheduler's memory alive.
     #[must_use]
     pub fn of(handle: &Handle) -> Self {
         Self {
@@ -93,10 +93,9 @@ impl Observer {
         }
     }
 
-    /// The same, and has the program register its waits for locks, channels, answers, room in
-    /// mailboxes and ends, for [`waits`](Self::waits), until this observer and its copies are
-    /// dropped. Meanwhile a wait that sleeps takes a lock of the program twice, and a call costs an
-    /// allocation.
+    /// Has the program register its waits for locks, channels, answers, room in mailboxes and ends,
+    /// for [`waits`](Self::waits), until this observer and its copies are dropped. Meanwhile a wait
+    /// that sleeps takes a lock of the program twice, and a call costs an allocation.
     #[must_use]
     pub fn watch_waits(self) -> Self {
         Self {
@@ -105,7 +104,7 @@ impl Observer {
         }
     }
 
-    /// The same, which takes all of a core that it gets: for answers as soon as possible, of a
+    /// Lets the observer take all of a core that it gets: for answers as soon as possible, of a
     /// program that has processors to spare.
     #[must_use]
     pub fn in_haste(self) -> Self {
@@ -115,7 +114,7 @@ impl Observer {
         }
     }
 
-    /// The scheduler that is asked.
+    /// Returns the observed scheduler.
     #[must_use]
     pub fn handle(&self) -> &Handle {
         &self.handle
@@ -147,7 +146,7 @@ impl<'a> Pace<'a> {
         }
     }
 
-    /// A process has been looked at.
+    /// Counts a process that has been looked at, and rests after a portion.
     fn step(&mut self) {
         self.left -= 1;
         if self.left == 0 {

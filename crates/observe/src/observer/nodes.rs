@@ -30,17 +30,17 @@ pub struct Nodes {
 }
 
 impl Observer {
-    /// The sessions of the scheduler with other nodes, the names of the cluster, the node's lease
-    /// and its store. `None` where the scheduler has not joined a cluster. O(peers), at most 1,024,
-    /// and O(strong names × log 1,000 + claims of the node); takes the lock of each peer for a
-    /// moment, and holds the lock of the node's names meanwhile.
+    /// Returns the sessions of the scheduler with other nodes, the names of the cluster, the node's
+    /// lease and its store. `None` where the scheduler has not joined a cluster. O(peers), at most
+    /// 1,024, and O(strong names × log 1,000 + claims of the node); takes the lock of each peer for
+    /// a moment, and holds the lock of the node's names meanwhile.
     #[must_use]
     pub fn nodes(&self) -> Option<Nodes> {
         nodes(&self.handle)
     }
 }
 
-/// As [`Observer::nodes`].
+/// Returns the same as [`Observer::nodes`].
 pub(crate) fn nodes(scheduler: &Handle) -> Option<Nodes> {
     let cluster = Cluster::of(scheduler)?;
     Some(Nodes {

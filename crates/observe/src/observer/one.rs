@@ -39,7 +39,8 @@ pub struct ProcessDetails {
 }
 
 impl Observer {
-    /// The details of a process; `None` where no live process of this scheduler has the PID.
+    /// Returns the details of a process; `None` where no live process of this scheduler has the
+    /// PID.
     ///
     /// O(processes), at the observer's pace, because a monitor is kept with its target. This thread
     /// stands in for the worker of a waiting process while it reads.
@@ -77,7 +78,7 @@ pub(crate) fn add_monitors(monitors: &mut Vec<Pid>, watcher: Pid, process: Proce
     monitors.extend((0..found).map(|_| process.pid()));
 }
 
-/// How often the supervisor of a process has started it again, and why the last time.
+/// Returns how often the supervisor of a process has started it again, and why the last time.
 /// O(supervisors and their children).
 pub(crate) fn restarts_of(scheduler: &Handle, pid: Pid) -> Option<(u64, Option<ExitCause>)> {
     let pid = pid.with_node(None);

@@ -37,9 +37,9 @@ pub struct Counters {
 pub(super) struct Answers(Mutex<VecDeque<Counters>>);
 
 impl Observer {
-    /// The growth of the counters since the answer with this number, and since the scheduler was
-    /// built for the number 0. `None` where this observer and its copies have given no such answer,
-    /// or more than 64 since.
+    /// Returns the growth of the counters since the answer with this number, and since the
+    /// scheduler was built for the number 0. `None` where this observer and its copies have given
+    /// no such answer, or more than 64 since.
     ///
     /// Readers with one observer do not disturb each other. No worker waits for it. O(workers).
     ///
@@ -84,7 +84,7 @@ impl Observer {
 }
 
 impl Counters {
-    /// The growth of cumulative counters.
+    /// Returns the growth of cumulative counters.
     fn after(self, earlier: &Self) -> Self {
         let mut timers = self.timers;
         timers.armed = timers.armed.saturating_sub(earlier.timers.armed);

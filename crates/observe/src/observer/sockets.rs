@@ -49,9 +49,9 @@ pub struct SocketWait {
 }
 
 impl Observer {
-    /// The open sockets with ids above `after`, at most `most`, and the processes that wait on
-    /// them. The id of the last is the `after` of the next page. `None` where `ganger-net` does not
-    /// drive the scheduler.
+    /// Returns the open sockets with ids above `after`, at most `most`, and the processes that wait
+    /// on them. The id of the last is the `after` of the next page. `None` where `ganger-net` does
+    /// not drive the scheduler.
     ///
     /// O(open sockets), under a lock of the network, and a system call or two for each socket of
     /// the page. No worker waits for more than that.
@@ -74,7 +74,7 @@ impl Observer {
     }
 }
 
-/// As [`Observer::sockets`].
+/// Returns the same as [`Observer::sockets`].
 pub(crate) fn sockets(scheduler: &Handle, after: u64, most: usize) -> Option<Sockets> {
     let (page, open) = open_sockets(scheduler, after, most)?;
     let sockets = page.into_iter().map(|it| socket(scheduler, it));

@@ -51,7 +51,7 @@ pub struct Top {
 }
 
 impl By {
-    /// What a process has of it now.
+    /// Returns the present value of a process.
     fn of(self, counts: &ProcessCounts) -> u64 {
         let nanos = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         match self {
@@ -63,7 +63,7 @@ impl By {
         }
     }
 
-    /// Whether a window changes it.
+    /// Returns whether a window changes the order.
     fn is_of_a_window(self) -> bool {
         !matches!(self, Self::Mailbox | Self::Age)
     }
@@ -89,8 +89,8 @@ impl Best {
 }
 
 impl Observer {
-    /// The `n` processes that have the most, in a window of time that begins now, or since each was
-    /// started where the window is zero. Empty where the scheduler is not observed.
+    /// Returns the `n` processes that have the most, in a window of time that begins now, or since
+    /// each was started where the window is zero. Empty where the scheduler is not observed.
     ///
     /// Blocks for the window, and for as long as it takes to go through all processes once, with a
     /// window twice: O(processes × log n), and memory for `n`. Processes that end meanwhile are

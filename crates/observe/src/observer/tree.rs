@@ -73,7 +73,7 @@ pub(crate) struct Collected {
 }
 
 impl Collected {
-    /// With the supervisors and their children. The pass shows all processes to
+    /// Collects the supervisors and their children. The pass shows all processes to
     /// [`see`](Self::see).
     pub(crate) fn new(scheduler: &Handle, most: usize) -> Self {
         let supervisors = supervisors(scheduler);
@@ -95,7 +95,7 @@ impl Collected {
         }
     }
 
-    /// A process, at a pass.
+    /// Sees a process at a pass.
     pub(crate) fn see(&mut self, process: ProcessLook<'_>) {
         self.live += 1;
         if self.seen.len() < self.most {
@@ -104,7 +104,7 @@ impl Collected {
         }
     }
 
-    /// The tree. O(nodes × log nodes).
+    /// Returns the tree. O(nodes × log nodes).
     pub(crate) fn finish(self, names: impl Fn(Pid) -> Option<String>) -> Tree {
         let Self {
             live,
@@ -236,8 +236,8 @@ impl<N: Fn(Pid) -> Option<String>> Draft<'_, N> {
 }
 
 impl Observer {
-    /// The supervisors of this scheduler with their children, restarts and last causes, and below
-    /// each process the processes that it has started.
+    /// Returns the supervisors of this scheduler with their children, restarts and last causes, and
+    /// below each process the processes that it has started.
     ///
     /// O(processes), and memory for 10,000 nodes: supervisors and their children first. Blocks for
     /// as long as that takes.
@@ -264,7 +264,7 @@ impl Observer {
     }
 }
 
-/// The first name of a process.
+/// Returns the first name of a process.
 pub(crate) fn first_name(scheduler: &Handle, pid: Pid) -> Option<String> {
     let mut first: Option<String> = None;
     let keep = |name: &str| {

@@ -81,12 +81,13 @@ pub(crate) struct Collected {
 }
 
 impl Collected {
-    /// All known waits. The pass shows the processes to [`see`](Self::see).
+    /// Collects all known waits. The pass shows the processes to [`see`](Self::see).
     pub(crate) fn new() -> Self {
         Self::of(watch::waits(), watch::now())
     }
 
-    /// As [`new`](Self::new), but for waits among the processes of that scheduler alone.
+    /// Collects as [`new`](Self::new) does, but for waits among the processes of that scheduler
+    /// alone.
     #[cfg(feature = "serve")]
     pub(crate) fn without(scheduler: u64) -> Self {
         let is_its = |it: &Party| matches!(it, Party::Process(_, number) if *number == scheduler);
@@ -112,7 +113,7 @@ impl Collected {
         }
     }
 
-    /// A process of the scheduler with that number, at a pass.
+    /// Sees a process of the scheduler with that number, at a pass.
     pub(crate) fn see(&mut self, scheduler: u64, process: ProcessLook<'_>) {
         let pid = process.pid();
         if process.state() != ProcessState::Blocked || self.waiters.contains(&(pid, scheduler)) {
@@ -138,7 +139,8 @@ impl Collected {
         }
     }
 
-    /// The graph. O(waits) for each wait in no cycle, each cycle and each head, at the worst.
+    /// Returns the graph. O(waits) for each wait in no cycle, each cycle and each head, at the
+    /// worst.
     pub(crate) fn finish(self) -> Waits {
         let cycles = watch::cycle_places(&self.known);
         let heads = heads(&self.known, self.now);
@@ -171,7 +173,7 @@ impl Collected {
     }
 }
 
-/// The heads of all chains of waits.
+/// Returns the heads of all chains of waits.
 fn heads(waits: &[Waiting], now: Duration) -> Vec<Head> {
     let mut behind: HashMap<Party, Vec<usize>> = HashMap::new();
     let mut waits_for_others = HashSet::new();
@@ -216,7 +218,7 @@ fn heads(waits: &[Waiting], now: Duration) -> Vec<Head> {
     heads
 }
 
-/// The first name of a process, or its type.
+/// Returns the first name of a process, or its type.
 pub(crate) fn name_of(scheduler: &Handle, pid: Pid) -> Option<String> {
     scheduler.look_at(pid, |it| {
         let names = it.info().names;
@@ -228,9 +230,9 @@ pub(crate) fn name_of(scheduler: &Handle, pid: Pid) -> Option<String> {
 }
 
 impl Observer {
-    /// The waits of this scheduler's processes for each other, for threads and for commands, and
-    /// all waits of the program that are known: so cycles are found that lead through another
-    /// scheduler or through threads.
+    /// Returns the waits of this scheduler's processes for each other, for threads and for
+    /// commands, and all waits of the program that are known: so cycles are found that lead through
+    /// another scheduler or through threads.
     ///
     /// Parties are known of waits that began while the program watches its waits: see
     /// [`watch_waits`](Self::watch_waits). Other waits are there by their commands alone.
@@ -264,14 +266,14 @@ mod tests {
     use proptest::prelude::*;
     use std::thread;
 
-    /// A party from a number: of two schedulers with the same PIDs.
+    /// Creates a party from a number: of two schedulers with the same PIDs.
     fn party(number: usize) -> Party {
         let host = HostName::new("twin").unwrap();
         let number = number as u64;
         Party::Process(Pid::new(host, number / 2), 7 + number % 2)
     }
 
-    /// A wait as the watch has it: the test begins a wait, and changes it.
+    /// Creates a wait as the watch has it: the test begins a wait, and changes it.
     fn waiting(party: Party, owners: Vec<Party>, since: Duration) -> Waiting {
         let _watching = watch::begin(|| None, || Duration::ZERO);
         let _registered = watch::wait(|| Thing::of("mutex", &party));

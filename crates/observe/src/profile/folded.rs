@@ -6,9 +6,10 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 impl Profile {
-    /// The samples as folded stacks: type, method and label of the process, if it has one, then the
-    /// functions, the outermost first, between semicolons; then a space, and the number of samples.
-    /// The lines are in the order of their texts. A semicolon in a name is written as a comma.
+    /// Returns the samples as folded stacks: type, method and label of the process, if it has one,
+    /// then the functions, the outermost first, between semicolons; then a space, and the number of
+    /// samples. The lines are in the order of their texts. A semicolon in a name is written as a
+    /// comma.
     ///
     /// ```text
     /// shop::Orders;new;tenant-7;shop::Orders::step;shop::price 42

@@ -116,7 +116,7 @@ impl Observer {
         self.profile_while(time, hz, || true)
     }
 
-    /// The same, but it ends early at a tick when the profile is not wanted any more.
+    /// Samples as `profile` does, but ends early at a tick when the profile is not wanted any more.
     pub(crate) fn profile_while(
         &self,
         time: Duration,
@@ -155,26 +155,26 @@ impl Observer {
 }
 
 impl Profile {
-    /// The number of samples: of answers of workers that were in a step.
+    /// Returns the number of samples: of answers of workers that were in a step.
     #[must_use]
     pub fn samples(&self) -> u64 {
         self.samples.iter().map(|sample| sample.count).sum()
     }
 
-    /// The number of questions to workers that were not idle. A question is no sample if it finds
-    /// the worker between two steps, or the thread without a processor for 10 ms.
+    /// Returns the number of questions to workers that were not idle. A question is no sample if it
+    /// finds the worker between two steps, or the thread without a processor for 10 ms.
     #[must_use]
     pub fn asked(&self) -> u64 {
         self.asked
     }
 
-    /// How long the samples were taken.
+    /// Returns how long the samples were taken.
     #[must_use]
     pub fn lasted(&self) -> Duration {
         self.lasted
     }
 
-    /// The samples in a second.
+    /// Returns the number of samples in a second.
     #[must_use]
     pub fn hz(&self) -> u32 {
         self.hz
@@ -218,7 +218,7 @@ impl Ticks {
         }
     }
 
-    /// The pause before the next sample; or the last pause, before the end, and `true`.
+    /// Returns the pause before the next sample; or the last pause, before the end, and `true`.
     fn next(&mut self, elapsed: Duration) -> (Duration, bool) {
         let elapsed = nanos(elapsed);
         self.tick = (self.tick + 1).max(elapsed / self.period + 1);

@@ -70,10 +70,10 @@ mod function {
 }
 
 impl Profile {
-    /// The samples as a file of pprof, compressed: for `go tool pprof`, speedscope, Perfetto and
-    /// services that keep profiles. Each sample has two values, its number and its time, and the
-    /// labels `type`, `method` and `label`. With them
-    /// `go tool pprof -tagroot=type,method` shows the functions below the processes.
+    /// Returns the samples as a file of pprof, compressed: for `go tool pprof`, speedscope,
+    /// Perfetto and services that keep profiles. Each sample has two values, its number and its
+    /// time, and the labels `type`, `method` and `label`. With them `go tool pprof
+    /// -tagroot=type,method` shows the functions below the processes.
     #[must_use]
     pub fn pprof(&self) -> Vec<u8> {
         let message = Writer::default().profile(self);
@@ -128,7 +128,7 @@ impl<'a> Writer<'a> {
         all
     }
 
-    /// The number of a text.
+    /// Returns the number of a text.
     fn text(&mut self, text: &str) -> u64 {
         if let Some(number) = self.texts.get(text) {
             return *number;
@@ -205,7 +205,7 @@ impl<'a> Writer<'a> {
         message
     }
 
-    /// The number of a function.
+    /// Returns the number of a function.
     fn function(&mut self, function: &'a Function) -> u64 {
         let key = (&*function.name, function.file.as_deref());
         if let Some(id) = self.functions.get(&key) {

@@ -57,7 +57,7 @@ struct Place {
 }
 
 impl<F: FnMut(u64) -> Functions> Known<F> {
-    /// The frames of the step, by their places.
+    /// Returns the frames of the step, by their places.
     fn inside(&mut self, addresses: &[u64]) -> Vec<u32> {
         let mut inside = Vec::new();
         for (depth, &address) in addresses.iter().enumerate() {
@@ -84,7 +84,7 @@ impl<F: FnMut(u64) -> Functions> Known<F> {
         place
     }
 
-    /// The frame that stands for the scheduler. No code is at address 0.
+    /// Returns the frame that stands for the scheduler. No code is at address 0.
     fn own(&mut self) -> Place {
         if let Some(place) = self.places.get(&0) {
             return *place;

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 pub(super) struct Budget(Arc<AtomicU32>);
 
 impl Budget {
-    /// A budget of this number of steps.
+    /// Creates a budget of this number of steps.
     pub(super) fn of(steps: u32) -> Self {
         Self(Arc::new(AtomicU32::new(steps)))
     }

@@ -76,7 +76,7 @@ pub fn trace_steps(builder: Builder, steps: Steps) -> Builder {
 pub struct StepSpans(Arc<Tracer>);
 
 impl StepSpans {
-    /// The spans of a scheduler that was built with [`trace_steps`].
+    /// Returns the spans of a scheduler that was built with [`trace_steps`].
     #[must_use]
     pub fn of(scheduler: &Handle) -> Option<Self> {
         let kept = scheduler.find_extension::<Kept>()?;

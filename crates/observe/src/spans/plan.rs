@@ -43,7 +43,7 @@ pub struct Steps {
 }
 
 impl Steps {
-    /// All steps.
+    /// Chooses all steps.
     pub fn all() -> Self {
         Self {
             types: Vec::new(),
@@ -57,7 +57,7 @@ impl Steps {
         }
     }
 
-    /// No step.
+    /// Chooses no step.
     pub fn none() -> Self {
         let is_none = true;
         Self {
@@ -91,9 +91,9 @@ impl Steps {
         self
     }
 
-    /// `some` of `of`, among steps without a traced cause. The rate is exact: each worker chooses
-    /// `some` of any `of` steps in a row, and begins with the first. With 0, spans of the program's
-    /// own are the only beginnings.
+    /// Sets the rate: `some` of `of`, among steps without a traced cause. The rate is exact: each
+    /// worker chooses `some` of any `of` steps in a row, and begins with the first. With 0, spans
+    /// of the program's own are the only beginnings.
     ///
     /// # Panics
     /// When `of` is zero.
@@ -103,9 +103,9 @@ impl Steps {
         Self { rate, ..self }
     }
 
-    /// The most traced steps behind a step that the [rate](Self::rate) has chosen, itself included,
-    /// or behind a message from a span of the program's own. Default: 256. Later steps have spans
-    /// by the rate alone, and no links.
+    /// Limits the traced steps behind a step that the [rate](Self::rate) has chosen, itself
+    /// included, or behind a message from a span of the program's own. Default: 256. Later steps
+    /// have spans by the rate alone, and no links.
     pub fn whole(self, steps: u32) -> Self {
         Self {
             whole: steps,
@@ -113,9 +113,9 @@ impl Steps {
         }
     }
 
-    /// The most spans of this choice altogether. Later steps have no span, and cost as much as with
-    /// [`none`](Self::none), until the next choice. Default: no limit. So a look at a busy program
-    /// ends by itself:
+    /// Limits the spans of this choice altogether. Later steps have no span, and cost as much as
+    /// with [`none`](Self::none), until the next choice. Default: no limit. So a look at a busy
+    /// program ends by itself:
     ///
     /// ```
     /// use ganger_observe::Steps;
@@ -158,7 +158,7 @@ impl Plan {
         }
     }
 
-    /// Whether no step is chosen any more.
+    /// Returns whether no step is chosen any more.
     pub(super) fn is_none(&self) -> bool {
         // Ordering: Relaxed: a count alone.
         let is_used_up = |left: &AtomicU64| left.load(Ordering::Relaxed) == 0;
@@ -175,12 +175,12 @@ impl Plan {
         })
     }
 
-    /// The most traced steps behind a beginning.
+    /// Returns the most traced steps behind a beginning.
     pub(super) fn whole(&self) -> u32 {
         self.steps.whole
     }
 
-    /// Whether the step may have a span.
+    /// Returns whether the step may have a span.
     pub(super) fn allows(&self, step: &TracedStep<'_>) -> bool {
         let Steps {
             types,
@@ -218,7 +218,7 @@ impl Plan {
         }
     }
 
-    /// Whether the rate chooses the next step that the worker asks about.
+    /// Decides whether the rate chooses the next step of the worker.
     pub(super) fn draws(&self, worker: Option<usize>) -> bool {
         let (some, of) = self.steps.rate;
         if some == of {

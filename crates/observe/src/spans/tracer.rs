@@ -183,7 +183,7 @@ fn span_of(step: &TracedStep<'_>) -> Span {
 }
 
 impl Context {
-    /// The span of the step that hands this on.
+    /// Returns the span of the step that hands this on.
     fn own(&self) -> Option<&Span> {
         if self.is_own {
             self.spans.first()

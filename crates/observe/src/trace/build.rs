@@ -472,7 +472,7 @@ impl<N: FnMut(u32) -> Option<String>> Build<'_, N> {
         }
     }
 
-    /// The label and the type of a process, whose life begins if this is its first event.
+    /// Returns the label and the type of a process, whose life begins if this is its first event.
     fn about(&mut self, process: u64, at: u64) -> (Value, Name) {
         if process == 0 {
             return (NOBODY, self.line.names.add(A_PROCESS));
@@ -504,7 +504,7 @@ impl<N: FnMut(u32) -> Option<String>> Build<'_, N> {
         (self.line.names.add(&text), kind)
     }
 
-    /// An argument for a process, alive or not.
+    /// Creates an argument for a process, alive or not.
     fn process(&mut self, key: Key, process: u64) -> Argument {
         if process == 0 {
             return (key, NOBODY);

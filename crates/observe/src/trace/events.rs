@@ -11,7 +11,7 @@ pub struct Thread {
 }
 
 impl Thread {
-    /// A copy of the thread's ring, with a name for people.
+    /// Creates a copy of the thread's ring, with a name for people.
     pub fn new(name: impl Into<String>, snapshot: Snapshot<WORDS>) -> Self {
         Self {
             name: name.into(),

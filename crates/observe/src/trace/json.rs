@@ -100,7 +100,7 @@ impl<W: Write> Writer<'_, W> {
         write!(self.to, ",\"id\":{flow}{binding}}}")
     }
 
-    /// The part common to all events, without the last brace.
+    /// Writes the part common to all events, without the last brace.
     fn common(&mut self, phase: &str, entry: &Entry, category: &str, name: &str) -> io::Result<()> {
         self.separate()?;
         write!(
@@ -140,7 +140,7 @@ impl<W: Write> Writer<'_, W> {
     }
 }
 
-/// The number of a track's thread: 1 is the process itself.
+/// Returns the number of a track's thread: 1 is the process itself.
 fn tid(track: u32) -> u32 {
     track.saturating_add(2)
 }

@@ -62,7 +62,7 @@ impl Life {
         }
     }
 
-    /// The process is there.
+    /// Begins the life of the process.
     pub(super) fn begin(&mut self, line: &mut Line, at: u64, arguments: &[Argument]) {
         let what = (Category::Life, self.label);
         line.begin(at, self.track, what, arguments);
@@ -91,7 +91,7 @@ impl Life {
         }
     }
 
-    /// The reason of a wait from now on: the newest command, or messages.
+    /// Returns the reason of a wait from now on: the newest command, or messages.
     fn awaited(&self, line: &mut Line) -> Name {
         let commands = self.lanes.iter().rev().filter_map(|lane| lane.underway);
         match commands.max_by_key(|(token, _)| *token) {
@@ -103,7 +103,7 @@ impl Life {
         }
     }
 
-    /// A waiting process is queued.
+    /// Queues a waiting process.
     pub(super) fn ready(&mut self, line: &mut Line, at: u64) {
         match &mut self.state {
             _ if !self.is_alive => {}
@@ -120,7 +120,7 @@ impl Life {
         }
     }
 
-    /// A new process is queued for the first time.
+    /// Queues a new process for the first time.
     pub(super) fn queued(&mut self, line: &mut Line, at: u64) {
         if self.is_alive && self.state == State::New {
             self.change(line, at, State::Ready);
@@ -134,7 +134,7 @@ impl Life {
         }
     }
 
-    /// The turn on a thread is over.
+    /// Ends the turn on a thread.
     pub(super) fn rests(&mut self, line: &mut Line, at: u64, thread: u32, after: After) {
         let State::Runs {
             thread: newest,
@@ -185,7 +185,7 @@ impl Life {
         false
     }
 
-    /// A yield from before the window has completed.
+    /// Adds a completed yield from before the window.
     pub(super) fn completed_earlier(&mut self, line: &mut Line, from: u64, at: u64, command: Name) {
         let lane = self.add_lane(line);
         let track = self.lanes[lane].track;
@@ -201,12 +201,12 @@ impl Life {
         self.lanes.len() - 1
     }
 
-    /// The process is gone.
+    /// Ends the life of the process.
     pub(super) fn end(&mut self, line: &mut Line, at: u64, arguments: &[Argument]) {
         self.over(line, at, &[], arguments);
     }
 
-    /// The window is over.
+    /// Ends the window.
     pub(super) fn close(&mut self, line: &mut Line, to: u64) {
         self.over(line, to, &[GOES_ON], &[GOES_ON]);
     }

@@ -109,7 +109,7 @@ impl Trace {
         Self::read_at_most(from, LONGEST_FILE)
     }
 
-    /// As [`read`](Self::read), with so many bytes at most.
+    /// Reads as [`read`](Self::read) does, with so many bytes at most.
     fn read_at_most(mut from: impl Read, most: u64) -> Result<Self, ReadTraceError> {
         let mut bytes = Vec::new();
         let first = from.by_ref().take(perfetto::SHOWN as u64);
@@ -144,44 +144,44 @@ impl Trace {
         json::write(self, to)
     }
 
-    /// The ten longest turns, and the ten longest waits. O(n) in the number of events.
+    /// Finds the ten longest turns, and the ten longest waits. O(n) in the number of events.
     #[must_use]
     pub fn summary(&self) -> Summary {
         summary::of(self)
     }
 
-    /// The host in the PIDs of the scheduler's processes.
+    /// Returns the host in the PIDs of the scheduler's processes.
     #[must_use]
     pub fn scheduler(&self) -> &str {
         &self.scheduler
     }
 
-    /// When the trace begins, since the scheduler's start.
+    /// Returns the begin of the trace, since the scheduler's start.
     #[must_use]
     pub fn from(&self) -> Duration {
         Duration::from_nanos(self.from)
     }
 
-    /// When the trace ends, since the scheduler's start.
+    /// Returns the end of the trace, since the scheduler's start.
     #[must_use]
     pub fn to(&self) -> Duration {
         Duration::from_nanos(self.to)
     }
 
-    /// How many events the rings had overwritten before they were copied.
+    /// Returns the number of events that the rings had overwritten before they were copied.
     #[must_use]
     pub fn lost(&self) -> u64 {
         self.lost
     }
 
-    /// How many events of the copies are left out, because another ring has lost its events of
-    /// the same time.
+    /// Returns the number of events of the copies that are left out, because another ring has lost
+    /// its events of the same time.
     #[must_use]
     pub fn left_out(&self) -> u64 {
         self.left_out
     }
 
-    /// How many records are of a kind unknown to this version.
+    /// Returns the number of records of a kind unknown to this version.
     #[must_use]
     pub fn unknown(&self) -> u64 {
         self.unknown

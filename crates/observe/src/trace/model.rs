@@ -221,8 +221,8 @@ impl Names {
     }
 }
 
-/// A place in a list. A list has fewer than 2³² items: rings and files of hundreds of gigabytes
-/// would be needed for more.
+/// Returns a place in a list as a number. A list has fewer than 2³² items: rings and files of
+/// hundreds of gigabytes would be needed for more.
 pub(super) fn number(place: usize) -> u32 {
     u32::try_from(place).expect("a trace has fewer than 2^32 entries, texts and arguments")
 }

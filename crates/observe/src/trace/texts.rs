@@ -21,7 +21,7 @@ impl<N: FnMut(u32) -> Option<String>> Texts<N> {
         }
     }
 
-    /// The text of a number, or `default` for 0.
+    /// Returns the text of a number, or `default` for 0.
     pub(super) fn of(&mut self, line: &mut Line, number: u32, default: &'static str) -> Name {
         if number == 0 {
             return line.names.add(default);

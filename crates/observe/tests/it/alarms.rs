@@ -10,7 +10,7 @@ use std::time::Duration;
 
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A process that hands each change on, and its scheduler.
+/// Starts a process that hands each change on, and its scheduler.
 pub(crate) fn subscriber() -> (Scheduler, Address<AlarmChange>, Receiver<AlarmChange>) {
     let scheduler = Scheduler::builder().workers(1).start().unwrap();
     let (tell, told) = channel();
@@ -34,7 +34,7 @@ fn fails() -> impl Process {
     process_fn(|_, _, _| Err("it fails".into()))
 }
 
-/// The next change, as its kind's name and whether it is raised.
+/// Waits for the next change; returns its kind's name and whether it is raised.
 #[track_caller]
 pub(crate) fn next(told: &Receiver<AlarmChange>) -> (&'static str, bool) {
     match told.recv_timeout(PATIENCE).expect("a change") {

@@ -50,7 +50,7 @@ fn embrace(schedulers: [&Handle; 2], pids: [&str; 2]) -> [ProcessHandle; 2] {
     }
 }
 
-/// One of them gives up, and the other goes on.
+/// Lets one of them give up, and the other go on.
 fn part(scheduler: &Handle, [one, other]: [ProcessHandle; 2]) {
     scheduler.cancel(one.pid(), "a deadlock").unwrap();
     drop(one.wait());

@@ -37,7 +37,7 @@ fn ends() -> impl Process {
     })
 }
 
-/// The names in a folder, in order.
+/// Returns the names in a folder, in order.
 fn names(folder: &Path) -> Vec<String> {
     let entries = fs::read_dir(folder).unwrap();
     let names = entries.map(|it| it.unwrap().file_name().into_string().unwrap());
@@ -46,7 +46,7 @@ fn names(folder: &Path) -> Vec<String> {
     names
 }
 
-/// The causes in the names of a folder, in the order of their times.
+/// Returns the causes in the names of a folder, in the order of their times.
 fn causes(folder: &Path) -> Vec<String> {
     let names = names(folder).into_iter();
     let cause = |name: String| {
@@ -60,7 +60,7 @@ fn causes(folder: &Path) -> Vec<String> {
     names.map(cause).collect()
 }
 
-/// The only file of a folder, read back.
+/// Reads the only file of a folder back.
 #[track_caller]
 fn only(folder: &TempDir) -> Trace {
     let names = names(folder.path());
@@ -75,8 +75,8 @@ fn until_written(watch: &DumpWatch, files: u64) {
     assert_eq!(watch.counts().written, files);
 }
 
-/// The looks of the thread until now are over, and have written no more than the file of this
-/// request.
+/// Checks that the looks of the thread until now are over, and have written no more than the file
+/// of this request.
 fn has_no_more(watch: &DumpWatch, folder: &TempDir) {
     let before = watch.counts().written;
     watch.request("checked");
@@ -387,7 +387,7 @@ mod log {
         });
     }
 
-    /// The levels of this thread's events so far.
+    /// Returns the levels of this thread's events so far.
     pub(super) fn levels() -> Vec<Level> {
         LEVELS.take()
     }

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A scheduler with a host of its own: all tests of this program see each other's waits.
+/// Starts a scheduler with a host of its own: all tests of this program see each other's waits.
 fn observed(host: &str) -> (Scheduler, Observer) {
     let builder = Scheduler::builder().workers(2).host(host);
     let scheduler = builder.observe(Observe::Counts).start().unwrap();
@@ -21,7 +21,7 @@ fn observed(host: &str) -> (Scheduler, Observer) {
     (scheduler, observer)
 }
 
-/// The waits, once the cycle of these processes is among them.
+/// Waits until the cycle of these processes is among the waits, and returns it.
 fn cycle_of(observer: &Observer, of: &[Pid]) -> Vec<(&'static str, Pid, Vec<Party>)> {
     let end = Instant::now() + PATIENCE;
     loop {
@@ -43,7 +43,7 @@ fn cycle_of(observer: &Observer, of: &[Pid]) -> Vec<(&'static str, Pid, Vec<Part
     }
 }
 
-/// A task that gets a handle, and awaits it.
+/// Spawns a task that gets a handle, and awaits it.
 fn awaits_handle(scheduler: &Scheduler) -> (ProcessHandle, std::sync::mpsc::Sender<ProcessHandle>) {
     let (sender, receiver) = channel::<ProcessHandle>();
     let task = scheduler.spawn(async move |cx: Cx| {
@@ -137,7 +137,7 @@ fn a_lock_a_monitor_and_a_scope_are_in_cycles_over_an_end() {
     }
 }
 
-/// A handle, polled once.
+/// Polls a handle once.
 async fn poll_once(handle: &mut ProcessHandle) {
     let once = std::future::poll_fn(|context| {
         assert!(Pin::new(&mut *handle).poll(context).is_pending());
@@ -187,7 +187,7 @@ fn a_handle_that_is_polled_no_longer_is_no_wait() {
     }
 }
 
-/// Whether some process waits for the end of that one, once the waiter has come to rest.
+/// Returns whether some process waits for the end of that one, once the waiter has come to rest.
 fn has_edge(scheduler: &Scheduler, observer: &Observer, waiter: Pid, of: Pid) -> bool {
     let end = Instant::now() + PATIENCE;
     loop {
@@ -203,7 +203,7 @@ fn has_edge(scheduler: &Scheduler, observer: &Observer, waiter: Pid, of: Pid) ->
     seen.iter().any(|it| it.parties.contains(&of))
 }
 
-/// A process that waits for messages for ever.
+/// Spawns a process that waits for messages for ever.
 fn idle(scheduler: &Scheduler) -> ProcessHandle {
     let idle = scheduler.spawn(async |cx: Cx| {
         while cx.recv().await.is_some() {}

@@ -217,7 +217,7 @@ fn upgrades_and_restarts_in_place_are_told() {
     assert_eq!((event.pid, event.change), expected);
 }
 
-/// The states of supervisors that come next, with the methods' PIDs left out.
+/// Returns the states of supervisors that come next, with the methods' PIDs left out.
 fn states(events: &LifeEvents, count: usize) -> Vec<(Pid, SupervisorChange)> {
     let next = |_| {
         let event = events.recv_timeout(PATIENCE).expect("an event");

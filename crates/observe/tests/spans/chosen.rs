@@ -31,7 +31,7 @@ impl ganger_proc_api::Actor for Counter {
     }
 }
 
-/// A process that goes on for so many steps, without an event.
+/// Returns a process that goes on for so many steps, without an event.
 fn steps(many: u32) -> impl Process {
     let mut left = many;
     process_fn(move |_, _, out| {

@@ -22,7 +22,7 @@ pub(crate) fn exporter() -> &'static InMemorySpanExporter {
     exporter
 }
 
-/// The finished spans of steps of that host, in the order of their ends.
+/// Returns the finished spans of steps of that host, in the order of their ends.
 pub(crate) fn of_host(host: &str) -> Vec<SpanData> {
     let begin = format!("{{{host}|");
     let all = exporter().get_finished_spans().unwrap();
@@ -30,7 +30,7 @@ pub(crate) fn of_host(host: &str) -> Vec<SpanData> {
     all.into_iter().filter(is_of).collect()
 }
 
-/// The finished span with that name.
+/// Returns the finished span with that name.
 pub(crate) fn named(name: &str) -> SpanData {
     let all = exporter().get_finished_spans().unwrap();
     let mut all = all.into_iter().filter(|it| it.name == name);
@@ -56,7 +56,7 @@ pub(crate) fn has_failed(span: &SpanData) -> bool {
     matches!(span.status, Status::Error { .. })
 }
 
-/// All that can be reached from `span` by links alone, back in time.
+/// Returns all spans in reach of `span` by links alone, back in time.
 pub(crate) fn behind(span: &SpanData, all: &[SpanData]) -> BTreeSet<[u8; 8]> {
     let by_id: HashMap<_, _> = all.iter().map(|it| (id(it), it)).collect();
     let (mut seen, mut open) = (BTreeSet::new(), vec![id(span)]);

@@ -7,8 +7,8 @@ use ganger_sched::ContextExt;
 use ganger_sim::Sim;
 use std::collections::HashMap;
 
-/// The spans of a run, in order: of which process and with how many events they are, and which
-/// spans of the run they follow from.
+/// Returns the spans of a run, in order: of which process and with how many events they are, and
+/// which spans of the run they follow from.
 fn run(host: &'static str, seed: u64) -> Vec<(String, String, Vec<usize>)> {
     exporter();
     let before = of_host(host).len();

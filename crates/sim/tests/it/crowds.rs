@@ -151,8 +151,8 @@ fn whoever_waits_beside_hogs_has_its_turn_within_the_bound() {
     }
 }
 
-/// Checks the shares of three hogs on two workers. A worker with work does not steal, so without
-/// balancing two hogs would share a worker for ever.
+/// Checks the shares of more hogs than workers. A worker with work does not steal, so without
+/// balancing two of three hogs would share a worker for ever.
 // pins: G4
 #[test]
 fn workers_that_never_run_out_give_all_processes_the_same_share() {

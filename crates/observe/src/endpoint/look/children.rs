@@ -23,7 +23,7 @@ type Key = (u64, Pid);
 pub(super) struct Named(Vec<HashSet<Key>>);
 
 impl Named {
-    /// O(children), where a term looks at names.
+    /// Finds the children for each term about names. O(children), where a term looks at names.
     pub(super) fn new(filter: &Filter, schedulers: &[Shown]) -> Self {
         let is_of_names = |it: &Term| matches!(it.field, None | Some(Field::Name));
         let mut named = Self::default();
@@ -43,7 +43,7 @@ impl Named {
         named
     }
 
-    /// Whether the process is a child whose name has the text of the term in this place.
+    /// Returns whether the process is a child whose name has the text of the term in this place.
     pub(super) fn has(&self, term: usize, scheduler: u64, pid: Pid) -> bool {
         let found = self.0.get(term);
         found.is_some_and(|it| !it.is_empty() && it.contains(&(scheduler, pid)))
@@ -54,7 +54,7 @@ impl Named {
 pub(super) struct Names(HashMap<Key, Arc<str>>);
 
 impl Names {
-    /// O(children).
+    /// Finds the names of these processes. O(children).
     pub(super) fn of(processes: &HashSet<Key>, schedulers: &[Shown]) -> Self {
         let mut names = HashMap::new();
         for shown in schedulers {
@@ -78,7 +78,7 @@ impl Names {
     }
 }
 
-/// Whether a text has a part, which is not empty, in any case of ASCII letters.
+/// Returns whether a text has a part, which is not empty, in any case of ASCII letters.
 pub(super) fn contains(text: &str, part: &str) -> bool {
     let mut windows = text.as_bytes().windows(part.len());
     windows.any(|it| it.eq_ignore_ascii_case(part.as_bytes()))

@@ -15,7 +15,7 @@ use std::time::Duration;
 /// The most groups in an answer.
 const MOST_GROUPS: usize = 1_000;
 
-/// The groups of some schedulers, by their numbers. O(groups × log groups).
+/// Returns the groups of some schedulers, by their numbers. O(groups × log groups).
 pub(in crate::endpoint) fn groups(all: Vec<(u64, groups::Collected)>) -> Groups {
     let each = all.into_iter().flat_map(|(scheduler, collected)| {
         let group = move |it| group(scheduler, it);
@@ -46,7 +46,7 @@ fn group(scheduler: u64, group: observer::Group) -> Group {
     }
 }
 
-/// The trees of some schedulers as one.
+/// Joins the trees of some schedulers.
 pub(in crate::endpoint) fn tree(schedulers: &[Shown], all: Vec<(u64, tree::Collected)>) -> Tree {
     let mut whole = Tree {
         version: VERSION,
@@ -74,7 +74,7 @@ pub(in crate::endpoint) fn tree(schedulers: &[Shown], all: Vec<(u64, tree::Colle
     whole
 }
 
-/// A page of the sockets of the schedulers that the query asks for.
+/// Returns a page of the sockets of the schedulers that the query asks for.
 pub(in crate::endpoint) fn sockets(schedulers: &[Shown], query: &SocketsQuery) -> Sockets {
     let mut page = Sockets {
         version: VERSION,
@@ -114,7 +114,7 @@ fn socket(schedulers: &[Shown], scheduler: u64, socket: observer::Socket) -> Soc
     }
 }
 
-/// The scheduler of a process.
+/// Returns the scheduler of a process.
 fn of<'a>(schedulers: &'a [Shown], party: &Party) -> Option<&'a Shown> {
     let Party::Process(_, number) = party else {
         return None;
@@ -122,7 +122,7 @@ fn of<'a>(schedulers: &'a [Shown], party: &Party) -> Option<&'a Shown> {
     schedulers.iter().find(|it| it.handle.number() == *number)
 }
 
-/// The name or type of a process.
+/// Returns the name or type of a process.
 fn party_name(schedulers: &[Shown], party: &Party) -> Option<String> {
     match party {
         Party::Process(pid, _) => waits::name_of(&of(schedulers, party)?.handle, *pid),
@@ -130,7 +130,7 @@ fn party_name(schedulers: &[Shown], party: &Party) -> Option<String> {
     }
 }
 
-/// The waits of the program.
+/// Returns the waits of the program.
 pub(in crate::endpoint) fn waits(
     schedulers: &[Shown],
     collected: waits::Collected,

@@ -24,7 +24,7 @@ pub(in crate::endpoint) trait Seen {
     fn has_method(&self, part: &str) -> bool;
     fn has_name(&self, part: &str) -> bool;
     fn has_label(&self, part: &str) -> bool;
-    /// What a process is ordered by, if it is known; the most comes first.
+    /// Returns the value by which a process is ordered, if it is known; the most comes first.
     fn value(&self, by: By) -> Option<u64>;
 }
 
@@ -110,8 +110,8 @@ impl List {
         }
     }
 
-    /// A process of a scheduler is seen. `before` is its value at the begin of the window; 0
-    /// without a window.
+    /// Sees a process of a scheduler. `before` is its value at the begin of the window; 0 without a
+    /// window.
     pub(in crate::endpoint) fn see(&mut self, scheduler: u64, process: &impl Seen, before: u64) {
         if self.query.scheduler.is_some_and(|it| it != scheduler) {
             return;
@@ -135,7 +135,7 @@ impl List {
         }
     }
 
-    /// The answer. O(its processes, and all children).
+    /// Returns the answer. O(its processes, and all children).
     pub(in crate::endpoint) fn finish(self, schedulers: &[Shown]) -> Processes {
         let kept = self.first.iter();
         let kept = kept.map(|Reverse(((_, Reverse((scheduler, _))), pid))| (*scheduler, *pid));
@@ -164,8 +164,8 @@ impl List {
     }
 }
 
-/// Whether the filter lets a process pass. `is_named` says whether the process has the text of the
-/// term in that place in its name as a child.
+/// Returns whether the filter lets a process pass. `is_named` says whether the process has the text
+/// of the term in that place in its name as a child.
 fn passes(
     filter: &Filter,
     process: &impl Seen,
@@ -176,7 +176,7 @@ fn passes(
     terms.all(|(at, term)| (is_named(at) || has(process, term, text)) != term.is_not)
 }
 
-/// Whether a field of the process has the text. `buffer` is for PIDs.
+/// Returns whether a field of the process has the text. `buffer` is for PIDs.
 fn has(process: &impl Seen, term: &Term, buffer: &mut String) -> bool {
     let part = &*term.text;
     let mut pid = |pid: Pid| {
@@ -303,7 +303,7 @@ mod tests {
         }
     }
 
-    /// Whether a term holds, in the plainest way.
+    /// Returns whether a term holds, in the plainest way.
     fn holds(term: &str, it: &Model) -> bool {
         if let Some(rest) = term.strip_prefix('-') {
             return !holds(rest, it);

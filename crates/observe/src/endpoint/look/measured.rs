@@ -19,7 +19,7 @@ pub(super) fn worker_times(times: ganger_sched::WorkerTimes) -> WorkerTimes {
     }
 }
 
-/// O(types × buckets).
+/// Returns the distributions of a scheduler. O(types × buckets).
 pub(super) fn distributions(all: &ganger_sched::Distributions) -> Distributions {
     Distributions {
         ready: distribution(&all.ready),
@@ -30,7 +30,8 @@ pub(super) fn distributions(all: &ganger_sched::Distributions) -> Distributions 
     }
 }
 
-/// The types with the most measured steps, in the order of their names, and the rest as one type.
+/// Returns the types with the most measured steps, in the order of their names, and the rest as one
+/// type.
 ///
 /// A worker measures every 64th step of any length: so types with many steps are measured often.
 fn types(all: &ganger_sched::Distributions) -> Vec<OfType> {
@@ -50,7 +51,7 @@ fn types(all: &ganger_sched::Distributions) -> Vec<OfType> {
     shown
 }
 
-/// Both take values of any size.
+/// Appends a histogram to another. Both take values of any size.
 fn append(to: &mut Histogram<u64>, more: &Histogram<u64>) {
     if let Err(error) = to.add(more) {
         unreachable!("a histogram of any range takes another one: {error}")

@@ -78,7 +78,7 @@ fn scheduler(shown: &Shown) -> Scheduler {
     }
 }
 
-/// All metrics of all schedulers. O(processes).
+/// Returns all metrics of all schedulers. O(processes).
 pub(super) fn metrics(schedulers: &[Shown]) -> String {
     let mut families = Families::new();
     for Shown { number, handle } in schedulers {
@@ -107,7 +107,7 @@ fn long_step(step: ganger_sched::LongStep) -> LongStep {
     }
 }
 
-/// The nodes that the schedulers are.
+/// Returns the nodes that the schedulers are.
 pub(super) fn nodes(schedulers: &[Shown]) -> Nodes {
     #[cfg(feature = "cluster")]
     let nodes = schedulers.iter().filter_map(nodes::node).collect();

@@ -17,8 +17,8 @@ const WALKED: usize = 4_096;
 /// The most watchers, and watched processes, with their PIDs in an answer.
 const SHOWN: usize = 100;
 
-/// All but the fields of a single process. This thread stands in for the process's worker for a
-/// moment, when the process waits.
+/// Describes a process by all but the fields of a single process. This thread stands in for the
+/// process's worker for a moment, when the process waits.
 pub(super) fn process(scheduler: u64, look: ProcessLook<'_>) -> Process {
     let info = look.info();
     let mut waits = Vec::new();
@@ -52,7 +52,7 @@ pub(super) fn process(scheduler: u64, look: ProcessLook<'_>) -> Process {
     }
 }
 
-/// A process with all of its fields.
+/// Describes a process with all of its fields.
 pub(in crate::endpoint) fn single(scheduler: &Shown, pid: Pid) -> Option<Process> {
     let handle = &scheduler.handle;
     let looked = |it: ProcessLook<'_>| {

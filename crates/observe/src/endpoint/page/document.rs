@@ -58,7 +58,7 @@ fn document() -> Document {
     }
 }
 
-/// The script. Its names hide no name of the browser.
+/// Returns the script. Its names hide no name of the browser.
 fn script() -> String {
     format!("(() => {{\n\"use strict\";\n{}\n}})();", SCRIPT.join("\n"))
 }

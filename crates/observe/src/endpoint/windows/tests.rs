@@ -15,7 +15,7 @@ const fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
 }
 
-/// It is outside of the simulation.
+/// Creates a counting scheduler outside of the simulation.
 fn counted() -> Scheduler {
     let builder = Scheduler::builder().observe(Observe::Counts);
     builder.build().unwrap()
@@ -31,7 +31,7 @@ fn begin(rt: &Rt<'_>, schedulers: &[&Scheduler]) -> Address<Ask> {
     windows.unwrap().address().clone()
 }
 
-/// A client that asks, and goes without an answer when its patience ends.
+/// Starts a client that asks, and goes without an answer when its patience ends.
 fn client(
     rt: &Rt<'_>,
     windows: &Address<Ask>,
@@ -59,7 +59,8 @@ fn client(
     client.unwrap()
 }
 
-/// A client of a window by the growth of mailboxes, whose result is the first value of the list.
+/// Starts a client of a window by the growth of mailboxes, whose result is the first value of the
+/// list.
 fn growth(rt: &Rt<'_>, windows: &Address<Ask>, window: Duration) -> ProcessHandle {
     let windows = windows.clone();
     let client = rt.spawn(async move |cx: Cx| {

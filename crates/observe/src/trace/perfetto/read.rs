@@ -69,7 +69,7 @@ impl From<Damage> for ReadTraceError {
 /// How many of the first bytes an error shows.
 pub(in crate::trace) const SHOWN: usize = 8;
 
-/// Whether a file that begins with these bytes may be one of Perfetto's.
+/// Checks whether a file that begins with these bytes may be one of Perfetto's.
 pub(in crate::trace) fn check_first(first: &[u8]) -> Result<(), ReadTraceError> {
     match first.first() {
         Some(&FIRST_BYTE) => Ok(()),
@@ -257,7 +257,7 @@ impl Reader {
         Ok(())
     }
 
-    /// The place of a track by its number in the file, and its subject.
+    /// Returns the place of a track by its number in the file, and its subject.
     fn track(&self, uuid: u64) -> Option<(u32, Shows)> {
         let place = u32::try_from(uuid.checked_sub(FIRST)?).ok()?;
         let track = self.trace.tracks.get(place as usize)?;
@@ -321,7 +321,7 @@ impl Reader {
         self.entry(time, &it, arguments).map_err(Into::into)
     }
 
-    /// The first event, which describes the file; `arguments` is the place of its arguments.
+    /// Reads the first event, which describes the file; `arguments` is the place of its arguments.
     fn head(&mut self, at: usize, arguments: usize) -> Result<(), ReadTraceError> {
         let numbers = self.trace.arguments.split_off(arguments);
         let of = |key| {
@@ -473,7 +473,7 @@ impl Reader {
     }
 }
 
-/// The text in a field of a message.
+/// Returns the text in a field of a message.
 fn text_in(mut fields: Fields<'_>, wanted: u32) -> Result<Option<&str>, Damage> {
     let mut text = None;
     while let Some((field, value)) = fields.next()? {
@@ -484,7 +484,7 @@ fn text_in(mut fields: Fields<'_>, wanted: u32) -> Result<Option<&str>, Damage> 
     Ok(text)
 }
 
-/// The id and the text of a message of `InternedData`.
+/// Returns the id and the text of a message of `InternedData`.
 fn interned_text(mut fields: Fields<'_>) -> Result<(u64, &str), Damage> {
     let begin = fields.at;
     let (mut id, mut text) = (None, None);

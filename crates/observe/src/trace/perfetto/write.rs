@@ -130,7 +130,7 @@ impl<W: Write> Writer<'_, W> {
         self.packet(flags)
     }
 
-    /// The first event, which describes the file.
+    /// Writes the first event, which describes the file.
     fn head(&mut self) -> io::Result<()> {
         let trace = self.trace;
         let numbers = [
@@ -214,7 +214,7 @@ impl<W: Write> Writer<'_, W> {
         self.event.message(event::DEBUG_ANNOTATIONS, &self.inner);
     }
 
-    /// The number of a flow in the file, from 1.
+    /// Returns the number of a flow in the file, from 1.
     fn flow(&mut self, flow: u32) -> u64 {
         let place = flow as usize;
         if self.flows.len() <= place {

@@ -15,7 +15,7 @@ const BEARER: &str = "authorization: Bearer 0123456789abcdef";
 const ENDS: [&str; 2] = ["cancel", "terminate"];
 const ACTIONS: [&str; 5] = ["cancel", "terminate", "suspend", "resume", "restart"];
 
-/// A process that takes messages until something ends it.
+/// Spawns a process that takes messages until something ends it.
 fn spawn(scheduler: &Scheduler) -> ProcessHandle<u64> {
     let actor = actor_fn(|_, _: u64, _| Ok(()));
     scheduler.spawn(actor).unwrap()
@@ -45,7 +45,7 @@ fn post(endpoint: &Endpoint, path: &str, headers: &[&str]) -> Answer {
     ask(endpoint, "POST", path, headers)
 }
 
-/// The process has seen neither action: it takes another message.
+/// Checks that the process has seen neither action: it takes another message.
 fn goes_on(process: &ProcessHandle<u64>, scheduler: &Scheduler) {
     let steps = scheduler.stats().total.steps;
     process.send(7).unwrap();

@@ -14,7 +14,7 @@ fn open(endpoint: &Endpoint, query: &str) -> BufReader<TcpStream> {
     BufReader::new(stream)
 }
 
-/// The next snapshot of a stream, whose chunks and other lines are left out.
+/// Reads the next snapshot of a stream, whose chunks and other lines are left out.
 fn next(stream: &mut BufReader<TcpStream>) -> Snapshot {
     loop {
         let mut line = String::new();

@@ -13,7 +13,8 @@ fn start() -> Endpoint {
         .unwrap()
 }
 
-/// A slow machine may end the open connections before the next is made: then it is tried again.
+/// Opens more connections than the limit. A slow machine may end the open connections before the
+/// next is made: then the test tries again.
 // pins: V3
 #[test]
 fn connections_over_the_limit_are_told_so_and_later_ones_are_served() {
@@ -32,7 +33,7 @@ fn connections_over_the_limit_are_told_so_and_later_ones_are_served() {
     });
 }
 
-/// The endpoint ends connections that say nothing, and lives on.
+/// Floods the endpoint with connections that say nothing: the endpoint ends them, and lives on.
 // pins: V3
 #[test]
 fn a_flood_of_connections_passes() {
@@ -127,7 +128,7 @@ fn a_body_over_the_limit_is_refused_whatever_its_form() {
     assert_eq!(fits.status, 403);
 }
 
-/// Other protocols, and requests without an end, end their connections alone.
+/// Sends other protocols, and requests without an end, which end their connections alone.
 // pins: V3
 #[test]
 fn bytes_that_are_no_request_are_refused() {

@@ -31,7 +31,7 @@ fn a_query_means_the_same_when_it_is_written_again() {
     });
 }
 
-/// The first inputs of the fuzzer, and its findings.
+/// Reads the first inputs of the fuzzer, and its findings.
 #[test]
 fn the_corpus_is_read() {
     let corpus = concat!(

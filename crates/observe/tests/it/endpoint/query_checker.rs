@@ -2,7 +2,7 @@
 
 use ganger_observe::api::{ProcessesQuery, SocketsQuery};
 
-/// A query that is read means the same when it is written and read again.
+/// Checks that a query means the same when it is written and read again.
 pub(crate) fn check(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     match text.parse::<ProcessesQuery>() {

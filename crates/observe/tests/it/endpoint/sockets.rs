@@ -7,7 +7,7 @@ use ganger_observe::{Observer, Party, SocketKind, serve};
 use ganger_sched::Scheduler;
 use ganger_task::Cx;
 
-/// A scheduler whose network has so many listeners.
+/// Starts a scheduler whose network has so many listeners.
 fn with_listeners(host: &str, count: usize) -> (Scheduler, Vec<TcpListener>) {
     let net = Net::new().unwrap();
     let bind = |_| net.enter(|| TcpListener::bind("127.0.0.1:0")).unwrap();

@@ -28,7 +28,7 @@ impl Answer {
         api::from_json(self.body.as_bytes()).unwrap()
     }
 
-    /// The answer has this status, and its sentence this part.
+    /// Asserts that the answer has this status, and its sentence this part.
     #[track_caller]
     pub(crate) fn refuses(&self, status: u16, part: &str) {
         assert_eq!(self.status, status, "{}{}", self.head, self.body);

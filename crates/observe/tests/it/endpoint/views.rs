@@ -116,8 +116,8 @@ fn the_tree_has_supervisors_with_restarts_and_below_each_process_what_it_has_sta
     assert!(parents.into_iter().all(|(parent, at)| parent < at));
 }
 
-/// Two processes of the scheduler, at the PIDs 1 and 2, that have a lock each and wait for the
-/// other's.
+/// Spawns two processes of the scheduler, at the PIDs 1 and 2, that have a lock each and wait for
+/// the other's.
 fn cross(scheduler: &Scheduler) {
     let locks = Arc::new([Mutex::new(()), Mutex::new(())]);
     let both = Arc::new(AtomicUsize::new(0));

@@ -19,7 +19,8 @@ struct Watched {
 }
 
 impl Watched {
-    /// It takes numbers, and sends each on to itself once, so that it is often in a queue.
+    /// Spawns a process that takes numbers, and sends each on to itself once, so that it is often
+    /// in a queue.
     fn spawn(rt: &Rt<'_>) -> Self {
         let taken: Arc<Mutex<Vec<u64>>> = Arc::default();
         let takes = Arc::clone(&taken);
@@ -116,7 +117,7 @@ fn what_stands_takes_nothing_and_what_is_resumed_takes_all_in_order() {
     );
 }
 
-/// With faults, and a stop at the end: nothing stays behind.
+/// Stops the scheduler at the end, with faults: nothing stays behind.
 // pins: V18
 #[test]
 fn a_stop_ends_all_that_stands() {

@@ -22,7 +22,7 @@ fn values(snapshotter: &Snapshotter) -> Values {
     values.collect()
 }
 
-/// How many durations are new in each histogram.
+/// Counts the new durations in all histograms of the name.
 fn recorded(values: &Values, name: &str) -> usize {
     let of = values.iter().filter(|((it, _), _)| it == name);
     let lengths = of.map(|(_, (_, value))| match value {
@@ -91,7 +91,7 @@ fn a_recorder_has_each_value_and_each_duration_once() {
     publish();
 }
 
-/// This recorder is the program's.
+/// Publishes to a recorder that is the program's.
 // pins: V9
 #[test]
 fn a_thread_publishes_at_once_and_a_last_time_and_ends_with_the_scheduler() {

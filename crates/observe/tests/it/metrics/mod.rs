@@ -16,12 +16,12 @@ use std::time::{Duration, Instant};
 /// A name of a metric, with its kind and labels, as in the documentation.
 pub(crate) type Documented = (String, String, BTreeSet<String>);
 
-/// The tables in `docs/METRICS.md`, which is written from the table of the exporters.
+/// Returns the tables in `docs/METRICS.md`, which is written from the table of the exporters.
 pub(crate) fn documented() -> Vec<Documented> {
     documented_of(|section| !section.starts_with("Nodes"))
 }
 
-/// The metrics of the schedulers that the heading says.
+/// Returns the metrics of the sections whose headings are wanted.
 pub(crate) fn documented_of(is_of: impl Fn(&str) -> bool) -> Vec<Documented> {
     let document = include_str!("../../../../../docs/METRICS.md");
     let sections = document.split("\n## ").skip(1);
@@ -60,7 +60,7 @@ fn fails() -> impl Process {
     process_fn(|_, _, _| Err("it fails".into()))
 }
 
-/// A scheduler with all metrics that has worked and stopped: nothing changes any more.
+/// Returns a scheduler with all metrics that has worked and stopped: nothing changes any more.
 pub(crate) fn worked(builder: Builder) -> Result<Scheduler, BoxError> {
     use ganger_sched::Observe;
     let builder = builder.workers(2).max_processes(1_000).quiet_failures();

@@ -62,7 +62,7 @@ fn is_name(text: &str) -> bool {
     text.starts_with(is_letter) && text.chars().all(|c| is_letter(c) || c.is_ascii_digit())
 }
 
-/// A line with a value.
+/// Reads a line with a value.
 fn sample(line: &str) -> (String, Labels, f64) {
     let end = line.find(['{', ' ']).expect("a value");
     let (name, mut rest) = line.split_at(end);
@@ -84,7 +84,7 @@ fn sample(line: &str) -> (String, Labels, f64) {
     (name.to_owned(), labels, value.parse().expect("a number"))
 }
 
-/// A value to its quotation mark, and what is behind it.
+/// Reads a value to its quotation mark, and returns what is behind it.
 fn quoted(text: &str) -> (String, &str) {
     let mut value = String::new();
     let mut chars = text.char_indices();
@@ -103,7 +103,7 @@ fn quoted(text: &str) -> (String, &str) {
 }
 
 impl Family {
-    /// The value under that name and those labels.
+    /// Returns the value under that name and those labels.
     #[track_caller]
     pub(crate) fn get(&self, name: &str, labels: &[(&str, &str)]) -> f64 {
         let own = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
@@ -113,7 +113,7 @@ impl Family {
         *value.unwrap_or_else(|| panic!("{key:?} is not in {self:#?}"))
     }
 
-    /// The values of a label.
+    /// Returns the values of a label.
     pub(crate) fn values(&self, label: &str) -> BTreeSet<&str> {
         let labels = self
             .samples

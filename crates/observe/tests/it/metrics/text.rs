@@ -27,7 +27,7 @@ fn float(count: u64) -> f64 {
     count as f64
 }
 
-/// The name that Prometheus has, by its rules: see `docs/METRICS.md`.
+/// Returns the name that Prometheus has, by its rules: see `docs/METRICS.md`.
 fn prometheus(name: &str, kind: &str, families: &BTreeMap<String, Family>) -> Option<String> {
     let name = name.replace('.', "_");
     let total = if kind == "counter" { "_total" } else { "" };

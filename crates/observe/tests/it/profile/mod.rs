@@ -78,7 +78,7 @@ fn folded(profile: &Profile) -> BTreeMap<String, u64> {
     text.lines().map(line).collect()
 }
 
-/// The samples whose stacks have all of these parts.
+/// Counts the samples whose stacks have all of these parts.
 fn with(profile: &Profile, parts: &[&str]) -> u64 {
     let has_all = |stack: &str| parts.iter().all(|part| stack.contains(part));
     let lines = folded(profile).into_iter();
@@ -108,7 +108,7 @@ fn assert_share(part: u64, whole: u64, least: u64, most: u64) {
     );
 }
 
-/// Two processes share a worker, with steps of that many rounds.
+/// Profiles two processes that share a worker, with steps of that many rounds.
 fn mill_and_bakery(rounds: u64) {
     let scheduler = builder().observe(Observe::Counts).start().unwrap();
     let spawner = scheduler.spawner().labelled("tenant;7");
@@ -140,7 +140,7 @@ fn functions_have_their_shares_below_the_processes_that_call_them() {
     mill_and_bakery(100_000);
 }
 
-/// A question comes later than such a step ends: the signal's handler says which one it found.
+/// Profiles steps that end before a question comes: the signal's handler says which step it found.
 // pins: V14
 #[test]
 fn short_steps_have_their_shares_as_well() {
@@ -173,7 +173,7 @@ fn waits_on_purpose(released: &mpsc::Receiver<()>) {
     black_box(());
 }
 
-/// All workers are in a step that waits until the result is dropped.
+/// Keeps all workers in a step that waits until the result is dropped.
 pub(crate) fn stuck(scheduler: &Scheduler) -> Vec<mpsc::Sender<()>> {
     let workers = scheduler.stats().workers;
     let (releases, begun): (Vec<_>, Vec<_>) = (0..workers)

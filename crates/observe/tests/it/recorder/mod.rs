@@ -16,13 +16,13 @@ use std::time::Duration;
 /// Longer than any test.
 const HOUR: Duration = Duration::from_secs(3600);
 
-/// The trace of the whole recording.
+/// Returns the trace of the whole recording.
 fn trace(scheduler: &Handle) -> Trace {
     Observer::of(scheduler).trace(HOUR).unwrap()
 }
 
-/// Its file, as the reader shows it after it has checked the form: slices nest, flows have two
-/// ends, time does not go back, texts are there.
+/// Returns the file of the trace, as the reader shows it. The reader checks the form: slices nest,
+/// flows have two ends, time does not go back, texts are there.
 fn seen(scheduler: &Handle) -> Shown {
     shown(&perfetto(&trace(scheduler)))
 }
@@ -31,13 +31,13 @@ fn argument<'a>(it: &'a Slice, key: &str) -> &'a str {
     it.arguments.get(key).map_or("", |value| value)
 }
 
-/// The instants of a category.
+/// Returns the instants of a category.
 fn instants<'a>(shown: &'a Shown, category: &str) -> Vec<&'a Slice> {
     let all = shown.instants.iter();
     all.filter(|it| it.category == category).collect()
 }
 
-/// The slices of a category.
+/// Returns the slices of a category.
 fn slices<'a>(shown: &'a Shown, category: &str) -> Vec<&'a Slice> {
     let all = shown.slices.iter();
     all.filter(|it| it.category == category).collect()

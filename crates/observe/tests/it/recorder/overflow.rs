@@ -23,8 +23,8 @@ fn player(to: Option<Pid>) -> impl Process {
     })
 }
 
-/// With a few thousand events in its memory, and two processes that send each other a ball for
-/// ever.
+/// Starts a scheduler with a few thousand events in its memory, and two processes that send each
+/// other a ball for ever.
 fn busy() -> Scheduler {
     let recorder = Recorder::new().bytes(3 * 64 * 1024).at_least(HOUR);
     let scheduler = Scheduler::builder().workers(2).record(recorder);

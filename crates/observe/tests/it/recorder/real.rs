@@ -17,7 +17,8 @@ fn recorded(workers: usize) -> Scheduler {
     builder.start().unwrap()
 }
 
-/// What is seen once no turn is underway: the end of a turn comes after that of its process.
+/// Waits until no turn is underway, and returns the file: the end of a turn comes after that of its
+/// process.
 fn at_rest(scheduler: &Scheduler) -> Shown {
     loop {
         let shown = seen(scheduler);

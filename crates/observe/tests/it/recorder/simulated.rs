@@ -29,7 +29,7 @@ fn passes(times: u64) -> impl Process {
     })
 }
 
-/// The file of a run.
+/// Returns the file of a run.
 fn file(seed: u64) -> Vec<u8> {
     let file = RefCell::new(Vec::new());
     let recorder = Recorder::new().bytes(1 << 20);

@@ -12,7 +12,7 @@ fn error(bytes: &[u8]) -> String {
     Trace::read(bytes).expect_err("it is damaged").to_string()
 }
 
-/// A file with a slice, an arrow, a value and arguments of both kinds.
+/// Returns a file with a slice, an arrow, a value and arguments of both kinds.
 fn file() -> Vec<u8> {
     let woken = Event::Woken {
         process: 7,
@@ -37,7 +37,7 @@ fn file() -> Vec<u8> {
     perfetto(&trace(50, [thread("worker 0", &all)]))
 }
 
-/// The file with its packets changed.
+/// Returns the file with its packets changed.
 fn changed(change: impl FnOnce(&mut Vec<TracePacket>)) -> Vec<u8> {
     let mut file = schema::Trace::decode(&file()[..]).unwrap();
     change(&mut file.packet);
@@ -59,7 +59,7 @@ fn track(packets: &mut [TracePacket], nth: usize) -> &mut schema::TrackDescripto
     packets[nth].track_descriptor.as_mut().expect("a track")
 }
 
-/// The texts of the first event with names.
+/// Returns the texts of the first event with names.
 fn data(packets: &mut [TracePacket]) -> &mut schema::InternedData {
     let data = packets
         .iter_mut()
@@ -121,7 +121,7 @@ fn a_source_that_fails() {
     assert_eq!(error.to_string(), "can't read the trace: no disk");
 }
 
-/// Wherever the file ends, between packets too, it is known to be cut off.
+/// Cuts the file off at each place, between packets too.
 #[test]
 fn a_file_that_was_cut_off() {
     let file = file();
@@ -137,7 +137,7 @@ fn a_file_that_was_cut_off() {
     );
 }
 
-/// Each change breaks a rule, and the error names the rule.
+/// Damages files: each change breaks a rule, and the error names the rule.
 #[test]
 fn damaged_files() {
     let cases: &[(&str, Change)] = &[
@@ -225,7 +225,7 @@ fn damaged_files() {
     }
 }
 
-/// Later versions may write more: the reader passes over unknown fields, packets and arguments.
+/// Reads files of later versions: the reader passes over unknown fields, packets and arguments.
 #[test]
 fn what_is_unknown_is_passed_over() {
     let mut file = changed(|packets| {
@@ -265,7 +265,8 @@ fn what_is_unknown_is_passed_over() {
     assert!(error(&file).contains("a field's kind"));
 }
 
-/// Protobuf's numbers have at most 64 bits in ten bytes, and no field has the number 0.
+/// Reads too long numbers: Protobuf's numbers have at most 64 bits in ten bytes, and no field has
+/// the number 0.
 #[test]
 fn numbers_beyond_64_bits() {
     let with = |bytes: &[u8]| [&file()[..], bytes].concat();

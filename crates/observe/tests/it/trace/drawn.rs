@@ -5,7 +5,7 @@ use super::{CLIENT, COUNTER, JOBS, PING, SQL, perfetto, thread, trace};
 use ganger_observe::trace::Thread;
 use ganger_ring::event::{After, End, Event, Pick};
 
-/// A process, from its spawn to its end.
+/// Draws a process, from its spawn to its end.
 #[test]
 fn a_life() {
     let shown = drawn(
@@ -294,7 +294,7 @@ fn other_events_are_instants_and_values() {
     assert_eq!(shown.values, [(queue.clone(), 6, 1), (queue, 7, 0)]);
 }
 
-/// An end without its begin, in the middle of a ring, is passed over.
+/// Passes over an end without its begin, in the middle of a ring.
 #[test]
 fn an_end_of_another_turn_ends_nothing() {
     let events = [
@@ -351,7 +351,7 @@ fn clocks_that_differ_draw_no_nonsense() {
     assert_eq!(shown.of("yield"), [("commands", "sql", 55, 55)]);
 }
 
-/// Time does not go back on a thread, even if its records do.
+/// Draws records whose time goes back: time stands still on their thread.
 #[test]
 fn a_clock_that_goes_back_stands_still() {
     let events = [
@@ -383,7 +383,7 @@ fn unknown_records_are_counted_and_names_without_text_have_their_number() {
     assert_eq!(shown.of("turn"), [("worker 0", "#77", 10, 20)]);
 }
 
-/// The same events give the same bytes, with any number of processes.
+/// Writes the same bytes for the same events, with any number of processes.
 #[test]
 fn a_trace_has_the_same_bytes_each_time() {
     let events: Vec<_> = (1..200).map(|id| (id, woken(id % 50, id % 7))).collect();

@@ -16,7 +16,7 @@ use ganger_observe::trace::{Thread, Trace};
 use ganger_ring::Snapshot;
 use ganger_ring::event::{Event, Record};
 
-/// The texts of the tests' numbers.
+/// Returns the texts of the tests' numbers.
 pub(crate) fn text(name: u32) -> Option<String> {
     const TEXTS: [&str; 5] = ["counter", "client", "Ping", "sql", "late \"jobs\""];
     let text = TEXTS.get(name as usize - 1)?;
@@ -29,13 +29,13 @@ pub(crate) const PING: u32 = 3;
 pub(crate) const SQL: u32 = 4;
 pub(crate) const JOBS: u32 = 5;
 
-/// A thread with these events, none of them lost.
+/// Returns a thread with these events, none of them lost.
 pub(crate) fn thread(name: &str, events: &[(u64, Event)]) -> Thread {
     let records = events.iter().map(|(at, event)| event.record(*at)).collect();
     Thread::new(name, Snapshot { lost: 0, records })
 }
 
-/// A thread that has lost events before.
+/// Returns a thread that has lost events before.
 pub(crate) fn lossy(name: &str, lost: u64, events: &[(u64, Event)]) -> Thread {
     let records: Vec<Record> = events.iter().map(|(at, event)| event.record(*at)).collect();
     Thread::new(name, Snapshot { lost, records })

@@ -54,7 +54,7 @@ proptest! {
         );
     }
 
-    /// A damaged file is read or refused, without a panic.
+    /// Reads or refuses a damaged file, without a panic.
     #[test]
     fn any_damage(
         all in vec(vec(record(), 1..30), 1..3),
@@ -81,7 +81,7 @@ struct Move {
     waits: bool,
 }
 
-/// The id of a process.
+/// Returns the id of a process.
 fn id(process: usize) -> u64 {
     process as u64 + 1
 }

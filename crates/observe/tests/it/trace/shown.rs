@@ -31,7 +31,7 @@ pub(crate) struct Slice {
 }
 
 impl Shown {
-    /// The slices of a category: track, name, begin, end.
+    /// Returns the slices of a category: track, name, begin, end.
     pub(crate) fn of(&self, category: &str) -> Vec<(&str, &str, u64, u64)> {
         let slices = self
             .slices
@@ -49,7 +49,7 @@ impl Shown {
             .collect()
     }
 
-    /// The only slice or instant with this name.
+    /// Returns the only slice or instant with this name.
     pub(crate) fn only(&self, name: &str) -> &Slice {
         let mut found = self
             .slices

@@ -85,7 +85,7 @@ fn a_window_begins_where_the_last_ring_is_complete() {
     assert_eq!(shown.of("sleep"), sleeps);
 }
 
-/// A shorter window than the rings have is cut in the same way.
+/// Cuts a shorter window than the rings have in the same way.
 #[test]
 fn a_window_may_be_shorter() {
     let events = [
@@ -106,7 +106,7 @@ fn a_window_may_be_shorter() {
     assert_eq!(shown(&perfetto(&after)).of("turn"), []);
 }
 
-/// A worker stuck since long before the window is seen: its ring still has the begin of its turn.
+/// Shows a worker stuck since long before the window: its ring still has the begin of its turn.
 #[test]
 fn a_stuck_worker_is_seen() {
     let shown = drawn(
@@ -144,7 +144,7 @@ fn nothing_at_all_is_a_trace() {
     assert_eq!(shown.of("turn"), [("worker 1", "process", 100, 100)]);
 }
 
-/// The window begins at a record, known or not, and never ends before.
+/// Begins the window at a record, known or not, and never ends it before.
 #[test]
 fn a_ring_of_unknown_records_has_a_window() {
     let snapshot = ganger_ring::Snapshot {

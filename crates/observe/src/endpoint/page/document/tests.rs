@@ -68,7 +68,7 @@ fn parts(script: &str) -> Parts {
     parts
 }
 
-/// Whether a slash behind the code begins a regular expression.
+/// Returns whether a slash behind the code begins a regular expression.
 fn is_regex(code: &str) -> bool {
     let before = code.trim_end().chars().next_back();
     before.is_some_and(|it| "(,=:[!&|?{};".contains(it))
@@ -93,7 +93,7 @@ fn regex_end(text: &str) -> usize {
     );
 }
 
-/// The place of the quote, or of `${`, at the end of a string.
+/// Returns the place of the quote, or of `${`, at the end of a string.
 fn string_end(text: &str, is_template: bool) -> usize {
     let mut is_escaped = false;
     for (at, c) in text.char_indices() {
@@ -110,7 +110,7 @@ fn string_end(text: &str, is_template: bool) -> usize {
     panic!("an open string: {}", &text[..text.len().min(60)]);
 }
 
-/// The names behind a dot.
+/// Returns the names behind a dot.
 fn members(code: &str) -> BTreeSet<&str> {
     let is_part = |c: char| c.is_alphanumeric() || c == '_';
     let words: Vec<_> = code.split('.').collect();
@@ -267,7 +267,7 @@ fn add_names(value: &Value, names: &mut BTreeSet<String>) {
     }
 }
 
-/// An answer of each kind, read and written again: so it has all fields of its type.
+/// Returns an answer of each kind, read and written again: so it has all fields of its type.
 fn answers() -> Vec<Value> {
     vec![
         written::<Snapshot>(json!({"version": 1, "sequence": 1, "schedulers": [{
