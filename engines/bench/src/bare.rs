@@ -82,7 +82,7 @@ impl Pair {
             .ok_or("another word".into())
     }
 
-    /// The 50th and the 99th percentile of round trips, in nanoseconds.
+    /// Measures the 50th and the 99th percentile of round trips, in nanoseconds.
     pub(crate) fn round_trips(&mut self, count: u64) -> Result<[u64; 2], BoxError> {
         self.runtime.block_on(async {
             let mut times = Vec::new();
@@ -130,7 +130,7 @@ async fn ask(client: &Client, inbox: &mut Subscriber, number: u64) -> Result<(),
         .ok_or("another block comes back".into())
 }
 
-/// The percentiles of writes of new entries, each after the one before.
+/// Measures the percentiles of writes of new entries, each after the one before.
 pub(crate) fn writes(store: &dyn Store, count: u64) -> Result<[u64; 2], BoxError> {
     let (tell, told) = channel();
     let mut times = Vec::new();

@@ -51,7 +51,7 @@ impl Carrier for OverNats {
     }
 }
 
-/// The same row by the bare client, or by the store alone.
+/// Measures the same row by the bare client, or by the store alone.
 fn bare(job: &Job, url: &str) -> Measured {
     if job.id == Id::X16 {
         let store = Nats::new(url).open_store()?;

@@ -35,7 +35,7 @@ impl Beacon {
         bytes
     }
 
-    /// Later versions may be longer.
+    /// Reads a beacon. Later versions may be longer.
     pub(crate) fn parse(bytes: &[u8]) -> Option<Self> {
         let rest = bytes.strip_prefix(&MARK)?;
         let (leaves, rest) = rest.split_first()?;
@@ -76,7 +76,7 @@ impl Peers {
         }
     }
 
-    /// A beacon has come. Returns the hints, in order.
+    /// Notes a beacon. Returns the hints, in order.
     pub(crate) fn heard(&mut self, from: &NodeId, beacon: Beacon, now: Instant) -> Vec<Hint> {
         let Beacon { run, leaves } = beacon;
         let has_room = self.seen.len() < MOST;
@@ -116,8 +116,8 @@ impl Peers {
         late.map(|(name, _)| Hint::Vanished(name)).collect()
     }
 
-    /// This node has not listened: all nodes have their full time again. Returns a hint for each,
-    /// so that waiting sessions open at once.
+    /// Gives all nodes their full time again, as this node has not listened. Returns a hint for
+    /// each, so that waiting sessions open at once.
     pub(crate) fn forgive(&mut self, now: Instant) -> Vec<Hint> {
         for seen in self.seen.values_mut() {
             seen.at = now;

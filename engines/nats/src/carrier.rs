@@ -169,7 +169,7 @@ struct Lanes {
     beacons: Subscriber,
 }
 
-/// The engine's thread: until it is told to stop, and within what time.
+/// Runs the engine's thread until the engine is told to stop, and within what time.
 pub(crate) fn run(
     carrier: &Arc<Carrier>,
     servers: &[ServerAddr],
@@ -281,7 +281,7 @@ async fn settle(client: &Client, subjects: &Subjects, end: Instant) -> Result<()
     }
 }
 
-/// The writer of a lane.
+/// Runs the writer of a lane.
 async fn write(carrier: Arc<Carrier>, lane: Lane, client: Client) {
     let outbox = carrier.outbox(lane);
     let mut subjects = Ready::new(carrier.subjects.clone(), lane);
@@ -307,22 +307,22 @@ async fn write(carrier: Arc<Carrier>, lane: Lane, client: Client) {
     }
 }
 
-/// The reader of a lane.
+/// Runs the reader of a lane.
 async fn read(carrier: Arc<Carrier>, lane: Lane, mut inbox: Subscriber) {
     while let Some(message) = inbox.next().await {
         carrier.on_frame(lane, &message.subject, message.payload);
     }
 }
 
-/// The reader of beacons.
+/// Runs the reader of beacons.
 async fn listen(carrier: Arc<Carrier>, mut beacons: Subscriber) {
     while let Some(message) = beacons.next().await {
         carrier.on_beacon(&message.subject, &message.payload);
     }
 }
 
-/// The keeper: sends beacons, and looks whether the connections are there, and the others' beacons
-/// come. Events say it sooner, but the client drops events when it has many.
+/// Runs the keeper, which sends beacons, and looks whether the connections are there, and the
+/// others' beacons come. Events say it sooner, but the client drops events when it has many.
 async fn keep(carrier: Arc<Carrier>, clients: [Client; 2], run: u64) {
     let control = &clients[Lane::Control.index()];
     let subject = carrier.subjects.beacon();

@@ -108,7 +108,7 @@ async fn options(settings: &Settings) -> Result<ConnectOptions, NatsError> {
         .reconnect_delay_callback(between))
 }
 
-/// The error, if another attempt can't help.
+/// Returns the error, if another attempt can't help.
 fn hopeless(error: &ConnectError) -> Option<NatsError> {
     match error.kind() {
         ConnectErrorKind::Authentication | ConnectErrorKind::AuthorizationViolation => {
@@ -119,8 +119,8 @@ fn hopeless(error: &ConnectError) -> Option<NatsError> {
     }
 }
 
-/// The pause before an attempt, by its number. Up to a half longer, so that the nodes
-/// of a lost broker do not come back together.
+/// Returns the pause before an attempt, by its number. Up to a half longer, so that the nodes of a
+/// lost broker do not come back together.
 fn between(attempt: usize) -> Duration {
     let Some(doublings) = attempt.checked_sub(2) else {
         return Duration::ZERO;

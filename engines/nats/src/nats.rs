@@ -68,8 +68,8 @@ pub struct Stats {
 }
 
 impl Nats {
-    /// An engine for these servers, `nats://host:port` or `tls://host:port`, with commas between.
-    /// The engine takes any server with an answer, and another when it is lost.
+    /// Creates an engine for these servers, `nats://host:port` or `tls://host:port`, with commas
+    /// between. The engine takes any server with an answer, and another when it is lost.
     #[must_use]
     pub fn new(servers: impl Into<String>) -> Self {
         Self {
@@ -79,43 +79,43 @@ impl Nats {
         }
     }
 
-    /// The name of the cluster, a part of all subjects. `ganger` by default, as for nodes.
+    /// Sets the name of the cluster, a part of all subjects. `ganger` by default, as for nodes.
     #[must_use]
     pub fn cluster(mut self, name: impl Into<String>) -> Self {
         self.settings.cluster = name.into();
         self
     }
 
-    /// The user by a credentials file, with a token and a key. Read at the start.
+    /// Sets the user by a credentials file, with a token and a key. Read at the start.
     #[must_use]
     pub fn credentials(mut self, file: impl Into<PathBuf>) -> Self {
         self.settings.auth = Auth::Credentials(file.into());
         self
     }
 
-    /// The user by the seed of an nkey, `SU…`.
+    /// Sets the user by the seed of an nkey, `SU…`.
     #[must_use]
     pub fn nkey(mut self, seed: impl Into<String>) -> Self {
         self.settings.auth = Auth::Nkey(seed.into());
         self
     }
 
-    /// The user by name and password.
+    /// Sets the user by name and password.
     #[must_use]
     pub fn user(mut self, name: impl Into<String>, password: impl Into<String>) -> Self {
         self.settings.auth = Auth::User(name.into(), password.into());
         self
     }
 
-    /// The user by a token.
+    /// Sets the user by a token.
     #[must_use]
     pub fn token(mut self, token: impl Into<String>) -> Self {
         self.settings.auth = Auth::Token(token.into());
         self
     }
 
-    /// TLS both ways: files in PEM with the authority's certificate, the own certificate, its key.
-    /// Read at each connection, so renewed files are used without a restart.
+    /// Sets TLS both ways: files in PEM with the authority's certificate, the own certificate, its
+    /// key. Read at each connection, so renewed files are used without a restart.
     #[must_use]
     pub fn tls(
         mut self,
@@ -130,8 +130,8 @@ impl Nats {
         self
     }
 
-    /// TLS both ways, with the files of a node's folder by `cargo xtask cluster-keys`: `ca.pem`,
-    /// `node.pem`, `node.key`.
+    /// Sets TLS both ways, with the files of a node's folder by `cargo xtask cluster-keys`:
+    /// `ca.pem`, `node.pem`, `node.key`.
     #[must_use]
     pub fn keys(self, folder: impl AsRef<Path>) -> Self {
         let [root, certificate, key] =
@@ -139,7 +139,8 @@ impl Nats {
         self.tls(root, certificate, key)
     }
 
-    /// TLS with the broker's certificate alone: a file in PEM with its authority's certificate.
+    /// Sets TLS with the broker's certificate alone: a file in PEM with its authority's
+    /// certificate.
     #[must_use]
     pub fn tls_root(mut self, root: impl Into<PathBuf>) -> Self {
         self.settings.tls = Some(Tls {
@@ -157,30 +158,31 @@ impl Nats {
         self
     }
 
-    /// How many bytes of each lane may wait for the socket before `send` refuses. 2 MiB.
+    /// Sets how many bytes of each lane may wait for the socket before `send` refuses. Default: 2
+    /// MiB.
     #[must_use]
     pub fn outbox(mut self, bytes: usize) -> Self {
         self.settings.room = bytes;
         self
     }
 
-    /// How often this node sends a beacon. 1 s, and alike on all nodes: after three and a half
-    /// times this without a beacon, sessions get the hint of a vanished node.
+    /// Sets how often this node sends a beacon. Default: 1 s, alike on all nodes: after three and a
+    /// half times this without a beacon, sessions get the hint of a vanished node.
     #[must_use]
     pub fn beacon(mut self, every: Duration) -> Self {
         self.settings.beacon = every.max(LEAST_BEACON);
         self
     }
 
-    /// How long a connection is silent before the broker is asked for an answer. 1 s; after
-    /// three times without an answer the connection is given up.
+    /// Sets how long a connection is silent before the broker is asked for an answer. Default: 1 s;
+    /// after three times without an answer the connection is given up.
     #[must_use]
     pub fn ping(mut self, every: Duration) -> Self {
         self.settings.ping = every.max(LEAST_BEACON);
         self
     }
 
-    /// How long [`start`](Engine::start) tries to reach a broker. 5 s.
+    /// Sets how long [`start`](Engine::start) tries to reach a broker. Default: 5 s.
     #[must_use]
     pub fn connect_within(mut self, time: Duration) -> Self {
         self.settings.within = time;
@@ -293,7 +295,7 @@ impl Engine for Nats {
         carrier.is_some_and(|carrier| carrier.outbox(lane).push(to, frame))
     }
 
-    /// The broker's `max_payload` at the start without the checksum, at most [`MAX_FRAME`].
+    /// Returns the broker's `max_payload` at the start without the checksum, at most [`MAX_FRAME`].
     fn max_frame(&self) -> usize {
         self.running().map_or(MAX_FRAME, |it| it.max_frame())
     }

@@ -65,7 +65,7 @@ pub struct Counts {
 }
 
 impl Outbox {
-    /// Without a connection at first.
+    /// Creates an outbox without a connection at first.
     pub(crate) fn new(room: usize) -> Self {
         Self {
             room,
@@ -95,7 +95,7 @@ impl Outbox {
         true
     }
 
-    /// The connection has come or gone. Returns the nodes to be told.
+    /// Notes that the connection has come or gone. Returns the nodes to be told.
     pub(crate) fn set_open(&self, is_open: bool) -> Vec<NodeId> {
         let mut inner = self.inner();
         inner.is_open = is_open;
@@ -107,7 +107,7 @@ impl Outbox {
         self.inner().is_closed = true;
     }
 
-    /// The next frames, at most [`BATCH`] bytes or a frame, and their cost.
+    /// Takes the next frames, at most [`BATCH`] bytes or a frame, and their cost.
     pub(crate) async fn next(&self) -> (Vec<(NodeId, Bytes)>, usize) {
         loop {
             let (batch, cost) = self.take();
@@ -131,7 +131,7 @@ impl Outbox {
         (batch, sum)
     }
 
-    /// A batch is with the system, but for some lost frames. Returns the nodes that may
+    /// Notes a batch that is with the system, but for some lost frames. Returns the nodes that may
     /// send again.
     pub(crate) fn flushed(&self, cost: usize, lost: u64) -> Vec<NodeId> {
         let mut inner = self.inner();

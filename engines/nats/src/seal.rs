@@ -9,7 +9,7 @@ use bytes::Bytes;
 /// The bytes of the checksum.
 pub(crate) const CHECKSUM: usize = 4;
 
-/// The frame with its checksum. O(n): the sender keeps the frame to send it again.
+/// Returns the frame with its checksum. O(n): the sender keeps the frame to send it again.
 pub(crate) fn seal(frame: &[u8]) -> Bytes {
     let mut sealed = Vec::with_capacity(frame.len() + CHECKSUM);
     sealed.extend_from_slice(frame);
@@ -17,7 +17,7 @@ pub(crate) fn seal(frame: &[u8]) -> Bytes {
     sealed.into()
 }
 
-/// The frame, if its checksum is right.
+/// Returns the frame, if its checksum is right.
 pub(crate) fn open(mut sealed: Bytes) -> Option<Bytes> {
     let length = sealed.len().checked_sub(CHECKSUM)?;
     let checksum = sealed.split_off(length);

@@ -60,7 +60,7 @@ impl Settings {
         }
     }
 
-    /// The servers, if the settings may be used.
+    /// Returns the servers, if the settings may be used.
     pub(crate) fn checked(&self) -> Result<Vec<ServerAddr>, NatsError> {
         let texts = self.servers.split(',').map(str::trim);
         let servers = texts.filter(|it| !it.is_empty()).map(|text| {
@@ -85,7 +85,7 @@ impl Settings {
         Ok(servers)
     }
 
-    /// Whether a server on another machine may be used.
+    /// Returns whether a server on another machine may be used.
     pub(crate) fn is_hidden(&self) -> bool {
         self.tls.is_some() || self.is_insecure
     }
@@ -115,7 +115,7 @@ impl fmt::Debug for Settings {
     }
 }
 
-/// The address without name and password.
+/// Returns the address without name and password.
 pub(crate) fn without_user(server: &str) -> String {
     let server = server.trim();
     let (scheme, rest) = server.split_once("://").unwrap_or(("nats", server));

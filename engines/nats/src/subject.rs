@@ -36,43 +36,43 @@ impl Subjects {
         }
     }
 
-    /// The frames for this node.
+    /// Returns the subject of the frames for this node.
     pub(crate) fn inbox(&self, lane: Lane) -> String {
         let Self { cluster, me } = self;
         format!("{ROOT}.{cluster}.{me}.*.{}", word(lane))
     }
 
-    /// The frames from this node to another.
+    /// Returns the subject of the frames from this node to another.
     pub(crate) fn frames(&self, to: &NodeId, lane: Lane) -> String {
         let Self { cluster, me } = self;
         let to = escape(to.as_str());
         format!("{ROOT}.{cluster}.{to}.{me}.{}", word(lane))
     }
 
-    /// The beacons of this node.
+    /// Returns the subject of the beacons of this node.
     pub(crate) fn beacon(&self) -> String {
         let Self { cluster, me } = self;
         format!("{ROOT}.{cluster}.{LIVE}.{me}")
     }
 
-    /// The beacons of all nodes.
+    /// Returns the subject of the beacons of all nodes.
     pub(crate) fn beacons(&self) -> String {
         format!("{ROOT}.{}.{LIVE}.*", self.cluster)
     }
 
-    /// Where the broker's own answers go. Within the node's rights.
+    /// Returns the subject of the broker's own answers. Within the node's rights.
     pub(crate) fn answers(&self) -> String {
         let Self { cluster, me } = self;
         format!("{ROOT}.{cluster}.{me}")
     }
 
-    /// A question without an answer. Within the node's rights.
+    /// Returns the subject of a question without an answer. Within the node's rights.
     pub(crate) fn question(&self) -> String {
         let Self { cluster, me } = self;
         format!("{ROOT}.{cluster}.{me}.{me}.question")
     }
 
-    /// The subjects that the node needs, in words.
+    /// Returns the subjects that the node needs, in words.
     pub(crate) fn rights(&self) -> String {
         let Self { cluster, me } = self;
         format!(
@@ -81,14 +81,14 @@ impl Subjects {
         )
     }
 
-    /// The sender of a frame for this node.
+    /// Returns the sender of a frame for this node.
     pub(crate) fn sender_of_frame(&self, subject: &str, lane: Lane) -> Option<NodeId> {
         let [root, cluster, to, from, end] = parts(subject)?;
         let is_here = root == ROOT && cluster == self.cluster && to == self.me;
         self.other(is_here && end == word(lane), from)
     }
 
-    /// The sender of a beacon.
+    /// Returns the sender of a beacon.
     pub(crate) fn sender_of_beacon(&self, subject: &str) -> Option<NodeId> {
         let [root, cluster, live, from] = parts(subject)?;
         let is_beacon = root == ROOT && cluster == self.cluster && live == LIVE;
@@ -131,7 +131,7 @@ impl Ready {
     }
 }
 
-/// The last part of a lane's subjects.
+/// Returns the last part of a lane's subjects.
 pub(crate) fn word(lane: Lane) -> &'static str {
     match lane {
         Lane::Control => "control",
@@ -165,7 +165,7 @@ pub(crate) fn escape(name: &str) -> String {
     escaped
 }
 
-/// The name, if this is its only form.
+/// Returns the name, if this is its only form.
 pub(crate) fn unescape(part: &str) -> Option<String> {
     let mut name = Vec::with_capacity(part.len());
     let mut rest = part.as_bytes();
@@ -221,7 +221,7 @@ mod tests {
         assert_eq!(elsewhere.sender_of_beacon(&subject), None);
     }
 
-    /// The right for another form of a name is no right for the name.
+    /// Refuses a forged name: the right for another form of a name is no right for the name.
     #[test]
     fn a_name_has_a_single_form() {
         for forged in ["%61lpha", "a%2eb", "a%2", "a%", "a%zz", "a%+1", "", "%FF"] {

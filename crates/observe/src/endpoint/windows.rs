@@ -293,7 +293,7 @@ impl Notes {
 }
 
 impl Claimed {
-    /// Sets the marks of all counting schedulers; none, when another reader has some of the marks.
+    /// Claims the marks of all counting schedulers; none, when another reader has some of the marks.
     fn all(schedulers: &[Shown]) -> Option<Self> {
         let mut in_order: Vec<_> = schedulers.iter().collect();
         // The same for all endpoints: a failed claim has kept no other endpoint from all marks.

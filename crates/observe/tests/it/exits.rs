@@ -187,7 +187,7 @@ fn a_handle_that_is_polled_no_longer_is_no_wait() {
     }
 }
 
-/// Returns whether some process waits for the end of that one, once the waiter has come to rest.
+/// Returns whether a process waits for the end of `of`, once `waiter` has come to rest.
 fn has_edge(scheduler: &Scheduler, observer: &Observer, waiter: Pid, of: Pid) -> bool {
     let end = Instant::now() + PATIENCE;
     loop {

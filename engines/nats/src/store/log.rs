@@ -66,7 +66,7 @@ impl Names {
         format!("{}b.{run}", self.prefix)
     }
 
-    /// All subjects.
+    /// Returns the pattern of all subjects.
     pub(crate) fn all(&self) -> String {
         format!("{}>", self.prefix)
     }
@@ -98,19 +98,19 @@ impl Names {
     }
 }
 
-/// The body of an entry's message.
+/// Returns the body of an entry's message.
 pub(crate) fn entry(value: &[u8], lease: Option<LeaseId>) -> Bytes {
     let lease = lease.map_or(0, |lease| lease.0).to_be_bytes();
     [&lease, value].concat().into()
 }
 
-/// The body of a grant or a renewal.
+/// Returns the body of a grant or a renewal.
 pub(crate) fn held(ttl: Duration) -> Bytes {
     let nanos = u64::try_from(ttl.as_nanos()).unwrap_or(u64::MAX);
     Bytes::copy_from_slice(&nanos.to_be_bytes())
 }
 
-/// The condition on the last message: of the subject, or of the stream.
+/// Returns headers with the condition on the last message: of the subject, or of the stream.
 pub(crate) fn headers(subject: Option<u64>, stream: Option<u64>, is_end: bool) -> HeaderMap {
     let mut headers = HeaderMap::new();
     if let Some(sequence) = subject {
@@ -218,7 +218,7 @@ fn refused(why: &jetstream::Error) -> Missing {
     }
 }
 
-/// The settings with which the stream would lose acknowledged writes.
+/// Returns the settings with which the stream would lose acknowledged writes.
 fn faults(info: &Info) -> String {
     let config = &info.config;
     let is_cluster = info.cluster.as_ref().is_some_and(|it| it.name.is_some());

@@ -20,12 +20,12 @@ const MAX_VOID: usize = 4096;
 /// The low bits of a revision number the entries that end by one message.
 const INDEX_BITS: u32 = 20;
 
-/// The revision of a message, and of an entry that ends by the message.
+/// Returns the revision of a message, and of an entry that ends by the message.
 pub(crate) fn revision(sequence: u64, index: u64) -> Revision {
     Revision((sequence << INDEX_BITS) | index)
 }
 
-/// The message of a revision.
+/// Returns the message of a revision.
 pub(crate) fn sequence(revision: Revision) -> u64 {
     revision.0 >> INDEX_BITS
 }
@@ -85,8 +85,9 @@ pub(crate) struct Mirror {
 }
 
 impl Mirror {
-    /// The state at the message `at`, by the last message of each subject. Returns dead messages
-    /// too: entries without their lease, and the marks of ended leases and deleted entries.
+    /// Builds the state at the message `at`, by the last message of each subject. Returns dead
+    /// messages too: entries without their lease, and the marks of ended leases and deleted
+    /// entries.
     pub(crate) fn of(
         last: BTreeMap<String, (u64, Record)>,
         at: u64,
@@ -203,7 +204,7 @@ impl Mirror {
         }
     }
 
-    /// Whether the write of this message, which has been applied, had its effect.
+    /// Returns whether the write of this message, which has been applied, had its effect.
     pub(crate) fn verdict(&self, at: u64) -> Verdict {
         if at <= self.since || at > self.applied {
             Verdict::Unsure
@@ -218,7 +219,7 @@ impl Mirror {
         self.entries.get(key)
     }
 
-    /// Whether there is no room for the entry, or for another lease.
+    /// Returns whether there is no room for the entry, or for another lease.
     pub(crate) fn is_full_for(&self, op: &StoreOp) -> bool {
         let (key, value) = match op {
             StoreOp::Create { key, value, .. } | StoreOp::Update { key, value, .. } => (key, value),
@@ -231,7 +232,7 @@ impl Mirror {
             || self.bytes - freed + key.len() + value.len() > MAX_BYTES
     }
 
-    /// The entries of a lease, with their messages.
+    /// Returns the entries of a lease, with their messages.
     pub(crate) fn entries_of(&self, lease: LeaseId) -> Vec<(Box<str>, u64)> {
         let keys = self.leases.get(&lease).map(|held| held.keys.iter());
         let entries = keys.into_iter().flatten();
@@ -240,7 +241,7 @@ impl Mirror {
         entries.collect()
     }
 
-    /// The entries whose keys begin so.
+    /// Returns the entries whose keys begin so.
     pub(crate) fn snapshot(&self, prefix: &str) -> StoreChange {
         let from = (Bound::Included(prefix), Bound::Unbounded);
         let from = self.entries.range::<str, _>(from);
@@ -300,7 +301,7 @@ mod tests {
         assert!(mirror.get("a").is_none() && mirror.get("kept").is_some());
     }
 
-    /// The last messages of the subjects tell the same as all messages.
+    /// Compares mirrors: the last messages of the subjects tell the same as all messages.
     #[test]
     fn the_last_messages_give_an_equal_mirror() {
         let now = Instant::now();

@@ -87,7 +87,7 @@ pub(crate) struct Shared {
     pub(crate) room: Arc<Semaphore>,
 }
 
-/// The store's thread: until the store is dropped.
+/// Runs the store's thread until the store is dropped.
 pub(crate) fn run(
     settings: &Settings,
     servers: &[ServerAddr],
@@ -175,7 +175,8 @@ struct Seen {
 }
 
 impl Seen {
-    /// The server numbers what it sends, and the client drops messages when too many wait.
+    /// Checks the number of a message: the server numbers what it sends, and the client drops
+    /// messages when too many wait.
     fn next(&mut self, number: u64, at: u64) -> Result<(), &'static str> {
         self.count += 1;
         self.at = at;
@@ -186,7 +187,8 @@ impl Seen {
             .ok_or("the client has dropped messages")
     }
 
-    /// No message comes. A server that has later ones may wait for the client's word to go on.
+    /// Checks the time without a message. A server that has later ones may wait for the client's
+    /// word to go on.
     fn silence(&mut self, newest: u64, now: Instant) -> Result<(), &'static str> {
         if newest <= self.at {
             self.is_behind = None;

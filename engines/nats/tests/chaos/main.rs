@@ -38,7 +38,7 @@ fn nats(place: &Place) -> Nats {
     Nats::new(format!("nats://{}", place.own)).connect_within(Duration::from_secs(120))
 }
 
-/// A broker with a store, and with TLS for clients that like it.
+/// Returns the settings of a broker with a store, and with TLS for clients that like it.
 fn settings(folder: &Path) -> String {
     let [pem, key] = ["node.pem", "node.key"].map(|file| folder.join(BROKER).join(file));
     let store = folder.join("store");

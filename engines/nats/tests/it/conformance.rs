@@ -157,7 +157,7 @@ impl Harness for Over {
         }
     }
 
-    /// The broker ends and comes back, again and again.
+    /// Ends the broker and starts it again, again and again.
     fn disturb(&self) -> bool {
         let Self::Broker {
             broker, restarts, ..
@@ -177,7 +177,7 @@ impl Harness for Over {
         true
     }
 
-    /// The broker ends for good.
+    /// Ends the broker for good.
     fn cut(&self) -> bool {
         if let Self::Broker { broker, .. } = self {
             broker.lock().unwrap().kill();
@@ -229,7 +229,7 @@ impl Harness for Over {
         Some([at_near.open_entries(far), at_far.open_entries(near)])
     }
 
-    /// The engine of the first far node ends without a word of its sessions.
+    /// Ends the engine of the first far node without a word of its sessions.
     fn restart_far(&mut self) -> bool {
         let Self::Broker { nodes, broker, .. } = self else {
             return false;

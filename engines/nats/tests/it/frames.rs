@@ -15,7 +15,7 @@ impl EngineSink for Deaf {
     fn frame(&self, _: &NodeId, _: Bytes) {}
 }
 
-/// Why it can't start.
+/// Returns the reason why the engine can't start.
 fn refused(engine: &Nats) -> NatsError {
     match engine.start(&name("alpha"), Arc::new(Deaf)) {
         Err(EngineError::Other(error)) => *error.downcast::<NatsError>().unwrap(),

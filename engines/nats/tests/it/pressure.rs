@@ -13,8 +13,8 @@ fn number(frame: &Bytes) -> u32 {
     u32::from_le_bytes(*frame.first_chunk().unwrap())
 }
 
-/// The broker takes nothing: `send` says so at once, and the engine says when it goes on. A full
-/// lane of data does not delay control.
+/// Stops a broker, which then takes nothing: `send` says so at once, and the engine says when it
+/// goes on. A full lane of data does not delay control.
 #[test]
 fn a_full_outbox_refuses_is_bounded_loses_nothing_and_control_overtakes_it() {
     let Some(broker) = Broker::start() else {
@@ -64,7 +64,7 @@ fn a_full_outbox_refuses_is_bounded_loses_nothing_and_control_overtakes_it() {
     assert!(a.engine.send(&b.me, Lane::Data, frame(0)));
 }
 
-/// The frames that the client has when its connection breaks are lost, and counted.
+/// Breaks a connection whose client has frames: they are lost, and counted.
 #[test]
 fn frames_that_are_lost_with_a_connection_are_counted() {
     let Some(mut broker) = Broker::start() else {
@@ -91,7 +91,8 @@ fn frames_that_are_lost_with_a_connection_are_counted() {
     assert!((1..100).contains(&counts.lost), "{counts:?}");
 }
 
-/// The receiver consumes nothing: the sender's queue is full, and nothing grows anywhere.
+/// Sends to a receiver that consumes nothing: the sender's queue is full, and nothing grows
+/// anywhere.
 // case: 8
 #[test]
 fn a_slow_receiver_fills_the_senders_queue_and_nothing_else() {

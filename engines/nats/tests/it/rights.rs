@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
-/// The rights of a node, for the broker's settings.
+/// Returns the rights of a node, for the broker's settings.
 pub(crate) fn rights(node: &str) -> String {
     format!(
         "{{ publish: [\"g.ganger.*.{node}.*\", \"g.ganger.live.{node}\"], \
@@ -74,7 +74,7 @@ fn a_node_can_neither_speak_for_another_nor_listen_for_it() {
     assert!(!heard.contains("MSG"), "{heard}");
 }
 
-/// A node with another name than its user.
+/// Starts a node with another name than its user.
 #[test]
 fn a_start_without_rights_names_them() {
     let Some(broker) = Broker::with(&users(&["mallory"])) else {

@@ -38,8 +38,8 @@ fn say(side: &mut Side, next: &mut [u64; 2], end: u64) {
     }
 }
 
-/// `count` messages in each lane and direction. After each part of them `fails` is called, with
-/// the number of the part.
+/// Sends `count` messages in each lane and direction. After each part of them `fails` is called,
+/// with the number of the part.
 fn run(a: &mut Side, b: &mut Side, count: u64, parts: usize, mut fails: impl FnMut(usize)) {
     let (mut next_a, mut next_b) = ([0; 2], [0; 2]);
     let mut part = 0;

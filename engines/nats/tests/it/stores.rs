@@ -27,7 +27,7 @@ mod three {
     ganger_cluster::store_cases!(super::Three);
 }
 
-/// Whether the cases with three servers, and with connections that are cut, run: minutes.
+/// Returns whether the cases with three servers, and with connections that are cut, run: minutes.
 fn is_full() -> bool {
     std::env::var_os("GANGER_CASES").is_some_and(|cases| cases == "full")
 }
@@ -294,7 +294,7 @@ fn made(url: &str, config: async_nats::jetstream::stream::Config) {
     });
 }
 
-/// A stream that would lose writes is refused, with the names of its settings.
+/// Refuses a stream that would lose writes, with the names of its settings.
 #[test]
 fn settings_that_lose_writes_are_refused() {
     let folder = tempfile::tempdir().unwrap();
@@ -321,7 +321,7 @@ fn settings_that_lose_writes_are_refused() {
     }
 }
 
-/// An entry goes from one lease to another, and a key is taken again behind its end.
+/// Moves an entry from one lease to another, and takes a key again behind its end.
 #[test]
 fn an_entry_moves_between_leases_beside_other_writers() {
     let harness = Alone::start();
@@ -372,7 +372,7 @@ fn an_entry_moves_between_leases_beside_other_writers() {
     drop(watch);
 }
 
-/// Of many that create a key behind its end, one succeeds.
+/// Creates a key behind its end by many writers, of whom one succeeds.
 #[test]
 fn a_key_behind_its_end_has_one_next_entry() {
     let harness = Three::start();
@@ -399,7 +399,7 @@ fn a_key_behind_its_end_has_one_next_entry() {
     }
 }
 
-/// A store of a user with the right to publish to these subjects.
+/// Returns a store of a user with the right to publish to these subjects.
 fn limited(publish: &str) -> Option<(Broker, Arc<dyn Store>, TempDir)> {
     let folder = tempfile::tempdir().unwrap();
     let user = format!(
@@ -435,7 +435,7 @@ fn write_much(store: &Arc<dyn Store>) -> usize {
     failures
 }
 
-/// The rights of the guide.
+/// Writes with the rights of the guide.
 #[test]
 fn a_store_works_with_the_rights_of_the_table() {
     let rights = "\"$JS.API.>\", \"$JS.FC.>\", \"$KV.ganger_ganger.>\"";
@@ -445,8 +445,8 @@ fn a_store_works_with_the_rights_of_the_table() {
     assert_eq!(write_much(&store), 0);
 }
 
-/// A broker that waits in vain for a word of the client sends no further message. The mirror begins
-/// anew.
+/// Lets a broker wait in vain for a word of the client: the broker sends no further message. The
+/// mirror begins anew.
 #[test]
 fn a_mirror_that_hears_nothing_begins_anew() {
     let rights = "\"$JS.API.>\", \"$KV.ganger_ganger.>\"";

@@ -179,7 +179,7 @@ impl Shared {
         Plan::Write(write)
     }
 
-    /// The write that ends a lease.
+    /// Returns the write that ends a lease.
     pub(super) fn end_of(&self, mirror: &Mirror, lease: LeaseId) -> Option<Write> {
         let held = mirror.leases.get(&lease)?;
         let entries = mirror.entries_of(lease).into_iter();
@@ -210,7 +210,7 @@ impl Shared {
         sent
     }
 
-    /// The answer to an operation whose message the stream has.
+    /// Returns the answer to an operation whose message the stream has.
     async fn judged(&self, op: &StoreOp, write: Write, at: u64) -> Answer {
         let is_applied = self.until_applied(at, Instant::now() + WITHIN).await;
         let revision = mirror::revision(at, 0);
@@ -234,8 +234,8 @@ impl Shared {
         }
     }
 
-    /// The last message of a subject whose key is free: none, an end, or an entry that is dead.
-    /// A late answer is no harm: the write's condition fails again.
+    /// Returns the last message of a subject whose key is free: none, an end, or an entry that is
+    /// dead. A late answer is no harm: the write's condition fails again.
     async fn last_of(&self, subject: &str) -> Result<u64, StoreError> {
         let stream = self.context.get_stream_no_info(&self.names.stream).await;
         let stream = stream.map_err(|error| unavailable(&error.to_string()))?;

@@ -8,7 +8,7 @@ use std::thread;
 use std::{env, fs};
 use tempfile::TempDir;
 
-/// The program, if a broker is installed.
+/// Returns the program, if a broker is installed.
 pub(crate) fn found() -> Option<PathBuf> {
     if let Some(program) = env::var_os("GANGER_NATS_SERVER") {
         return Some(program.into());
@@ -18,8 +18,8 @@ pub(crate) fn found() -> Option<PathBuf> {
     places.find(|program| program.is_file())
 }
 
-/// The program, unless no broker is installed. The caller then passes, and this says it, past the
-/// harness: the harness hides the output of passing tests.
+/// Returns the program, unless no broker is installed. The caller then passes, and this says it,
+/// past the harness: the harness hides the output of passing tests.
 pub(crate) fn program() -> Option<PathBuf> {
     let found = found();
     if found.is_none() {
@@ -43,12 +43,12 @@ pub(crate) struct Broker {
 }
 
 impl Broker {
-    /// None if no broker is installed.
+    /// Starts a broker; none if no broker is installed.
     pub(crate) fn start() -> Option<Self> {
         Self::with("")
     }
 
-    /// With further settings.
+    /// Starts a broker with further settings.
     pub(crate) fn with(settings: &str) -> Option<Self> {
         let program = program()?;
         let folder = tempfile::tempdir().unwrap();
@@ -105,7 +105,7 @@ impl Drop for Broker {
     }
 }
 
-/// The setting of a port; a broker takes a free one for -1.
+/// Returns the setting of a port; a broker takes a free one for -1.
 pub(crate) fn listen(port: impl ToString) -> String {
     format!("listen: \"127.0.0.1:{}\"", port.to_string())
 }

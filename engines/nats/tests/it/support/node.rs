@@ -73,7 +73,7 @@ impl Node {
         Self { me, engine, told }
     }
 
-    /// The next call of interest. The rest is ignored.
+    /// Waits for the next call of interest. The rest is ignored.
     pub(crate) fn wait<T>(&self, mut wanted: impl FnMut(Told) -> Option<T>) -> T {
         let end = time::Instant::now() + LONG;
         loop {
@@ -93,7 +93,7 @@ impl Node {
         self.wait(|told| (told == *wanted).then_some(()));
     }
 
-    /// The next frame.
+    /// Waits for the next frame.
     pub(crate) fn frame(&self) -> (NodeId, Bytes) {
         self.wait(|told| match told {
             Told::Frame(from, frame) => Some((from, frame)),
@@ -143,7 +143,7 @@ impl Side {
         Instant::from_nanos(0) + self.start.elapsed()
     }
 
-    /// The time until the session has something to do.
+    /// Returns the time until the session has something to do.
     fn rest(&self) -> Option<Duration> {
         let deadline = self.session.deadline()?;
         Some(deadline.since(self.now()))
@@ -197,8 +197,8 @@ impl Side {
     }
 }
 
-/// Two nodes with a session, `alpha` and `beta`, on threads of the test's own. `play` is called
-/// after each turn of both, until it says so.
+/// Plays two nodes with a session, `alpha` and `beta`, on threads of the test's own. `play` is
+/// called after each turn of both, until it says so.
 pub(crate) fn play(a: &mut Side, b: &mut Side, mut play: impl FnMut(&mut Side, &mut Side) -> bool) {
     let end = time::Instant::now() + LONG;
     loop {
