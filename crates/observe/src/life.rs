@@ -107,7 +107,7 @@ pub struct LifeFilter {
 }
 
 impl LifeFilter {
-    /// Creates a filter that all events pass.
+    /// Creates a filter for all events.
     #[must_use]
     pub fn all() -> Self {
         Self::default()
@@ -207,7 +207,7 @@ impl LifeEvents {
         self.receiver.recv_timeout(most).ok()
     }
 
-    /// Takes the events that have come.
+    /// Takes the events from the queue.
     pub fn try_iter(&self) -> impl Iterator<Item = LifeEvent> {
         self.receiver.try_iter()
     }

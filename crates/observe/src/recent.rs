@@ -1,4 +1,4 @@
-//! The last events of one process.
+//! The last events of a process.
 //!
 //! **Problem.** A process behaves oddly, and the question is what it has done of late. A trace
 //! answers for all processes at once, in a file of many megabytes and for another program.
@@ -23,9 +23,9 @@ pub(crate) const MOST: usize = 1_000;
 pub struct Recent {
     /// When, since the scheduler's start.
     pub at: Duration,
-    /// The thread that has recorded it: `worker 0`.
+    /// The recording thread: `worker 0`.
     pub thread: Arc<str>,
-    /// What the process does: `takes`, `turn begins`, `is spawned`.
+    /// The act of the process: `takes`, `turn begins`, `is spawned`.
     pub what: &'static str,
     /// The rest of the sentence: types, methods, commands and other processes. No payloads.
     pub text: String,
@@ -126,7 +126,7 @@ struct Texts<'a> {
 }
 
 impl Texts<'_> {
-    /// Describes what the process does, and the rest.
+    /// Names the act of the process, and describes the rest of the event.
     fn of(&self, event: Event) -> Option<(&'static str, String)> {
         Some(match event {
             Event::TurnBegins { name, pick, .. } => {

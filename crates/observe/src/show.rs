@@ -51,11 +51,11 @@ pub trait Show: Any + Send + Sync {
     /// Writes the parts of the value that people may see. The text ends after 400 bytes.
     ///
     /// # Errors
-    /// That of the writer.
+    /// The error of the writer.
     fn show(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result;
 }
 
-/// The types that a program shows.
+/// The types shown by a program.
 #[derive(Clone, Default)]
 pub(crate) struct Shows(Vec<fn(&Payloads) -> Option<String>>);
 
@@ -155,7 +155,7 @@ mod tests {
         }
     }
 
-    /// A panic's value that panics again.
+    /// A panic's value with a panic in its drop.
     struct Bomb;
 
     impl Drop for Bomb {

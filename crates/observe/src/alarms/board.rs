@@ -18,13 +18,13 @@ pub struct Alarm {
     pub kind: Kind,
     /// Whether the program should get no new work meanwhile: `/readyz` of the endpoint says so.
     pub is_severe: bool,
-    /// The process, if the value is one process's.
+    /// The process, if the value belongs to a process.
     pub pid: Option<Pid>,
     /// A sentence for people.
     pub text: String,
     /// The value at the look of the raise, in the unit of the kind.
     pub value: u64,
-    /// The limit at which it was raised.
+    /// The limit of the raised alarm.
     pub limit: u64,
     /// When it was raised.
     pub since: Instant,
@@ -64,8 +64,7 @@ impl Board {
         lock(&self.0).raised.clone()
     }
 
-    /// Counts the alarms of each kind: those that are raised, and those that have been raised so
-    /// far.
+    /// Counts the alarms of each kind: the raised alarms, and all alarms raised so far.
     pub(crate) fn counts(&self) -> Vec<(Kind, u64, u64)> {
         let state = lock(&self.0);
         let count = |(kind, count): (&Kind, &u64)| {

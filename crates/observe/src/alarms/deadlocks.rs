@@ -14,7 +14,7 @@ use ganger_wait::watch::{self, Party, Thing, Waiting, Watching};
 use std::collections::HashMap;
 use std::time::Duration;
 
-/// The most waits in which a look searches.
+/// The most waits of a look's search.
 const MOST: usize = 10_000;
 
 /// The cycles of a look, by their numbers. Waits are registered until it is dropped.

@@ -156,7 +156,7 @@ impl Alarms {
     }
 
     /// Adds an alarm on a value of the program's own, such as the length of a queue, or the number
-    /// of deadlocks that a `DeadlockWatch` has found. The thread that looks calls `value`.
+    /// of deadlocks found by a `DeadlockWatch`. The looking thread calls `value`.
     pub fn custom(
         mut self,
         name: &'static str,
@@ -182,7 +182,7 @@ impl Alarms {
     }
 
     /// Looks at a scheduler once a period, on a thread of its own, which takes a tenth of a core at
-    /// most. A scheduler has one watch; a second one raises its own alarms.
+    /// most. A scheduler has a single watch; a second watch raises its own alarms.
     ///
     /// # Errors
     /// When the system refuses a thread.

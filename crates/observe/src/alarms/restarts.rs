@@ -1,7 +1,7 @@
 //! Children restarting again and again, as values of alarms.
 //!
-//! **Protocol.** A child is known by its supervisor and its name. A look adds what the child's
-//! restarts have grown by, and forgets what was [`WINDOW`] looks ago. Nothing is kept of a child
+//! **Protocol.** A child is known by its supervisor and its name. A look adds the growth of the
+//! child's restarts, and forgets the growth of [`WINDOW`] looks ago. Nothing is kept of a child
 //! without restarts. A restarted supervisor has other children.
 
 use ganger_proc_api::Pid;
@@ -16,7 +16,7 @@ pub(super) const WINDOW: usize = 10;
 /// The most children followed at a time.
 const MOST: usize = 10_000;
 
-/// The children that have restarted.
+/// The restarted children.
 #[derive(Debug, Default)]
 pub(super) struct Restarts {
     children: HashMap<(Pid, Arc<str>), Child>,

@@ -23,7 +23,7 @@ pub struct Acted {
     pub successor: Option<String>,
 }
 
-/// What an endpoint does to a process, where `Serve::allow_actions` allows it.
+/// An action of an endpoint on a process, where `Serve::allow_actions` allows actions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]

@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 pub struct Snapshot {
     /// [`VERSION`](super::VERSION).
     pub version: u32,
-    /// The number of the snapshot: each is one more than the snapshot before. A number that is no
-    /// higher tells a viewer that the endpoint has been started again.
+    /// The number of the snapshot: each is one more than the snapshot before. An equal or lower
+    /// number tells a viewer of a new start of the endpoint.
     pub sequence: u64,
     /// The observed schedulers, in the order in which they were added.
     pub schedulers: Vec<Scheduler>,
@@ -68,7 +68,7 @@ pub struct Scheduler {
     /// How each worker has spent its time, where that is counted.
     #[serde(default)]
     pub worker_times: Vec<WorkerTimes>,
-    /// What has been measured, where it is measured.
+    /// The measured durations, where the scheduler measures.
     #[serde(default)]
     pub distributions: Option<Distributions>,
     /// The raised alarms, the oldest first.
@@ -81,7 +81,7 @@ pub struct Scheduler {
 pub struct Threads {
     /// Workers.
     pub workers: u64,
-    /// Spare threads, for steps that block.
+    /// Spare threads, for blocking steps.
     pub spares: u64,
     /// Threads inside of a step that blocks, whose places spares have taken.
     pub relieved: u64,
@@ -169,17 +169,17 @@ pub struct Process {
     pub queued: Option<u64>,
     /// The time since its last turn began; none before the first turn.
     pub quiet_ns: Option<u64>,
-    /// The label under which it is accounted.
+    /// The label for its accounts.
     #[serde(default)]
     pub label: Option<String>,
-    /// What has been counted of it, where that is counted.
+    /// Its counts, where the scheduler counts.
     #[serde(default)]
     pub counts: Option<ProcessCounts>,
-    /// The value that a list is ordered by; of steps, events, busy time and growth that of the
-    /// window, if there is one.
+    /// The value for the order of a list; of steps, events, busy time and growth the value in the
+    /// window, if the query has a window.
     #[serde(default)]
     pub value: Option<u64>,
-    /// The commands that it waits for.
+    /// The awaited commands.
     #[serde(default)]
     pub waits: Vec<Wait>,
     /// The PIDs of the processes that it is linked to. Only of a single process.
@@ -245,7 +245,7 @@ pub struct Letter {
     pub reason: String,
     /// The sender, if known.
     pub source: Option<String>,
-    /// The process that the message was for.
+    /// The target of the message.
     pub target: String,
     /// The topic of the message.
     pub topic: String,

@@ -39,9 +39,9 @@ counts! {
     stolen,
     /// Sleeps of the worker.
     sleeps,
-    /// Steps that blocked while processes waited. In the total alone.
+    /// Steps with a blocking call while processes waited. In the total alone.
     blocked_steps,
-    /// Steps that computed for long while processes waited. In the total alone.
+    /// Steps with a long computation while processes waited. In the total alone.
     long_steps,
     /// Commands.
     yields,

@@ -1,8 +1,8 @@
-//! What a scheduler that is observed counts and measures.
+//! The counts and measures of an observed scheduler.
 
 use serde::{Deserialize, Serialize};
 
-/// What has been counted of a process since it was started.
+/// The counts of a process since its start.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ProcessCounts {
@@ -10,7 +10,7 @@ pub struct ProcessCounts {
     pub turns: u64,
     /// Steps.
     pub steps: u64,
-    /// New events that its steps were given.
+    /// New events given to its steps.
     pub events: u64,
     /// The messages and events in its mailbox.
     pub waiting: u64,
@@ -22,7 +22,7 @@ pub struct ProcessCounts {
     pub age_ns: u64,
 }
 
-/// A command that a process has yielded and that has not completed.
+/// A yielded command without a completion.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Wait {
     /// The number of the command; none where the answer is there, and the step that takes it is
@@ -80,7 +80,7 @@ pub struct Distributions {
     pub types: Vec<OfType>,
 }
 
-/// The distributions of one type of processes.
+/// The distributions of a type of processes.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct OfType {

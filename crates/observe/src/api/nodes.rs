@@ -34,7 +34,7 @@ pub struct Nodes {
     pub nodes: Vec<Node>,
 }
 
-/// A scheduler that is a node.
+/// A scheduler with its node.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Node {
     /// The number of the scheduler.
@@ -81,12 +81,12 @@ pub struct Peer {
     pub links: u64,
     /// Questions to processes of the peer without an answer so far.
     pub asked: u64,
-    /// Senders that wait for room in the queue.
+    /// Senders in a wait for room in the queue.
     pub waiting: u64,
-    /// Sessions that have ended.
+    /// Ended sessions.
     pub ended: u64,
     /// The reason for the end of the last of these.
     pub last_end: Option<String>,
-    /// Messages that ended sessions have lost, with notice.
+    /// Messages lost by ended sessions, with notice.
     pub undelivered: u64,
 }

@@ -10,7 +10,7 @@ pub struct ClusterNames {
     pub eventual: u64,
     /// How many strong names have entries in the store, as the store has told.
     pub strong: u64,
-    /// The first 1,000: strong ones before others, each in the order of their texts.
+    /// The first 1,000: strong names before the rest, each in the order of their texts.
     pub first: Vec<ClusterName>,
 }
 
@@ -36,13 +36,13 @@ pub struct NodeLease {
     /// The time until the node gives its names and locks up, unless the store renews the lease
     /// before.
     pub left_ns: u64,
-    /// The time that each renewal gives.
+    /// The time from each renewal on.
     pub whole_ns: u64,
-    /// The strong names that the node's processes have.
+    /// The strong names of the node's processes.
     pub names: u64,
-    /// The locks that the node holds.
+    /// The locks held by the node.
     pub locks: u64,
-    /// Names and locks that processes wait for, or that are being given back.
+    /// Names and locks under way: awaited by processes, or being given back.
     pub waiting: u64,
 }
 

@@ -76,7 +76,7 @@ pub enum Field {
     Pid,
     /// The PID of the parent.
     Parent,
-    /// The label under which it is accounted.
+    /// The label for its accounts.
     Label,
 }
 
@@ -229,7 +229,7 @@ impl fmt::Display for Term {
 }
 
 impl State {
-    /// Returns the state with that name.
+    /// Returns the state with this name.
     pub(crate) fn named(name: &str) -> Option<Self> {
         let all = [
             Self::Ready,

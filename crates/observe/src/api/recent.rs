@@ -20,9 +20,9 @@ pub struct ProcessEvents {
 pub struct ProcessEvent {
     /// When, in nanoseconds since the scheduler's start.
     pub at_ns: u64,
-    /// The thread that has recorded it: `worker 0`.
+    /// The recording thread: `worker 0`.
     pub thread: String,
-    /// What the process does: `takes`, `turn begins`, `is spawned`.
+    /// The act of the process: `takes`, `turn begins`, `is spawned`.
     pub what: String,
     /// The rest: types, methods, commands and other processes. No payloads.
     pub text: String,

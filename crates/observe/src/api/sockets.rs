@@ -18,8 +18,7 @@ pub struct Sockets {
     pub version: u32,
     /// The number of open sockets in the schedulers asked for.
     pub open: u64,
-    /// The numbers of those schedulers that `ganger-net` drives: the others have no sockets that
-    /// are known.
+    /// The numbers of the schedulers driven by `ganger-net`: only their sockets are known.
     pub driven: Vec<u64>,
     /// The sockets, by the number of their scheduler and their ids. For the next page of a
     /// scheduler, ask with the last id as `after`.
@@ -33,12 +32,12 @@ pub struct Socket {
     pub scheduler: u64,
     /// Its id in the network of its scheduler, from 1 up. Two sockets never have the same.
     pub id: u64,
-    /// What it is: `tcp_listener`, `tcp`, `unix_listener`, `unix`, `udp`, `pipe`, `child`,
-    /// `signal` or `call`.
+    /// The kind: `tcp_listener`, `tcp`, `unix_listener`, `unix`, `udp`, `pipe`, `child`, `signal`
+    /// or `call`.
     pub kind: String,
-    /// The address of this side, where there is one.
+    /// The address of this side, if any.
     pub local: Option<String>,
-    /// The address of the peer, where there is one.
+    /// The address of the peer, if any.
     pub peer: Option<String>,
     /// The operations that wait until it is ready, at most 16.
     pub waits: Vec<SocketWait>,
@@ -53,7 +52,7 @@ pub struct SocketWait {
     pub pid: Option<String>,
     /// The number of that process's scheduler, where the endpoint shows the scheduler.
     pub scheduler: Option<u64>,
-    /// The name or type of that process.
+    /// The name or type of the process.
     pub name: Option<String>,
     /// The time since the last turn of that process began. The wait began in that turn, or before
     /// where the process waits for several things.

@@ -14,8 +14,8 @@ pub struct Groups {
     pub others: u64,
 }
 
-/// Processes of one type, method, label and state, that wait for one kind of command. A leak shows
-/// in a group that only grows.
+/// Processes of the same type, method, label and state, in a wait for the same kind of command. A
+/// leak shows in a group that only grows.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Group {
     /// The number of their scheduler.
@@ -102,8 +102,8 @@ pub struct WaitFor {
     pub waiter: String,
     /// The name or type of the waiter.
     pub waiter_name: Option<String>,
-    /// What it waits for, such as `answer`, `mutex`, `channel`, `mailbox`, `exit`, or the name of
-    /// a command's handler.
+    /// The kind of the wait, such as `answer`, `mutex`, `channel`, `mailbox`, `exit`, or the name
+    /// of a command's handler.
     pub kind: String,
     /// The parties that can end the wait; none where they are not known.
     pub parties: Vec<String>,
@@ -127,26 +127,26 @@ pub struct Head {
     pub party_name: Option<String>,
     /// How many wait for it, directly or behind others.
     pub waiters: u64,
-    /// The longest of those waits.
+    /// The longest of these waits.
     pub longest_ns: u64,
 }
 
-/// An alarm that is raised. The same alarm is raised once, until it ends.
+/// A raised alarm. The same alarm is raised once, until it ends.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Alarm {
-    /// A number for it: an alarm that is raised again has a new one.
+    /// A number for it: an alarm raised again has a new number.
     pub number: u64,
     /// The kind, such as `mailbox`, `long_step`, `workers_busy` or `deadlock`.
     pub kind: String,
     /// Whether the program should get no new work meanwhile.
     pub is_severe: bool,
-    /// The process, if it is one process's.
+    /// The process, if the alarm belongs to a process.
     pub pid: Option<String>,
     /// A sentence for people.
     pub text: String,
     /// The value that is beyond the limit, in the unit of the kind.
     pub value: u64,
-    /// The limit at which it was raised.
+    /// The limit of the raised alarm.
     pub limit: u64,
     /// The time since it was raised.
     pub since_ns: u64,

@@ -6,7 +6,7 @@ use ganger_sched::{Handle, Instant, LongStep, LongStepKind};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// Which causes have a file.
+/// The causes with a file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Wanted {
     pub(super) long_step: Option<Duration>,
@@ -23,7 +23,7 @@ pub(super) struct Before {
     failed: u64,
 }
 
-/// One of the scheduler's last long steps.
+/// A step among the scheduler's last long steps.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Followed {
     pid: Pid,

@@ -22,7 +22,7 @@ pub(super) struct Files {
 }
 
 impl Files {
-    /// Makes the folder, where there is none.
+    /// Makes the folder, unless the folder exists.
     pub(super) fn make(&self) -> io::Result<()> {
         fs::create_dir_all(&self.folder)
     }

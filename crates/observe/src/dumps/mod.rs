@@ -93,8 +93,8 @@ impl Dumps {
         self
     }
 
-    /// Writes a file when one of the [`Alarms`](crate::Alarms) of the scheduler is raised. Without
-    /// a watch for alarms there are none.
+    /// Writes a file when one of the [`Alarms`](crate::Alarms) of the scheduler is raised. A
+    /// scheduler without a watch for alarms raises none.
     pub fn at_alarm(mut self) -> Self {
         self.wanted.alarm = true;
         self
@@ -200,11 +200,11 @@ pub struct DumpCounts {
     pub written: u64,
     /// Looks that have found a cause too soon after the file before.
     pub left_out: u64,
-    /// Files that could not be written.
+    /// Files with a failed write.
     pub failed: u64,
 }
 
-/// Why there is no file.
+/// The reason of a missing file.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DumpError {

@@ -1,17 +1,15 @@
-//! What the endpoint does to a process, where the program allows it.
+//! Actions of the endpoint on a process, where the program allows actions.
 //!
 //! **Problem.** A process does harm, and the program can't be changed now. Yet whatever can ask the
 //! endpoint must not be able to end processes.
 //!
-//! **Rules.**
-//! 1. The program allows actions by `Serve::allow_actions`. Such an endpoint does not start without
-//!    a token, so `routes` has checked host, origin and token before an action, on loopback too.
-//! 2. An action is a `POST`: no link, no image and no crawler asks for one.
-//! 3. The scheduler takes the action as it takes a call of `Handle`. The answer says what was asked
-//!    of the process, not that it has ended. The endpoint waits a moment for a process to stand
-//!    still, and for the successor of a child that is restarted.
-//! 4. A scheduler has processes suspended where its own builder allows interventions, too.
-//! 5. Each action is an event of `tracing`, for the log.
+//! **Rules.** 1. The program allows actions by `Serve::allow_actions`. Such an endpoint does not
+//! start without a token, so `routes` has checked host, origin and token before an action, on
+//! loopback too. 2. An action is a `POST`: no link, no image and no crawler asks for one. 3. The
+//! scheduler takes the action as it takes a call of `Handle`. The answer names the request to the
+//! process, and not its end. The endpoint waits a moment for a process to stand still, and for the
+//! successor of a child that is restarted. 4. A scheduler has processes suspended where its own
+//! builder allows interventions, too. 5. Each action is an event of `tracing`, for the log.
 
 use super::access::Access;
 use super::answer::{self, Answer, Refused, refused};
@@ -93,8 +91,8 @@ async fn suspend(cx: &Cx, scheduler: &Handle, pid: Pid) -> Result<bool, Refused>
     Ok(true)
 }
 
-/// Returns the PID of the process that the supervisor has started in the place of this one, if that
-/// has happened within a moment.
+/// Returns the PID of this process's successor, if the supervisor starts a successor within a
+/// moment.
 async fn restart(cx: &Cx, scheduler: &Handle, pid: Pid) -> Result<Option<String>, Refused> {
     let conflict = |sentence: &str| refused(StatusCode::CONFLICT, sentence);
     let Some(restart) = ganger_supervise::restart(scheduler, pid) else {

@@ -4,10 +4,10 @@
 //! viewer must not make the program keep its snapshots.
 //!
 //! **Protocol.** A process of the endpoint has the open streams, and sleeps until the next stream
-//! is due, or until a viewer joins. It asks for one snapshot, and gives the same bytes to all due
-//! streams, and to all streams that are due soon. The time between two snapshots is [`SHORTEST`] or
-//! longer. A stream has room for one event: a newer event takes the place of an unread event. A
-//! viewer that reads nothing for the time of an answer loses its connection.
+//! is due, or until a viewer joins. The process asks for one snapshot, and gives the same bytes to
+//! all streams due now or soon. The time between two snapshots is [`SHORTEST`] or longer. A stream
+//! has room for one event: a newer event takes the place of an unread event. A viewer that reads
+//! nothing for the time of an answer loses its connection.
 
 #[cfg(test)]
 mod tests;

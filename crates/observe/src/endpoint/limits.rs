@@ -55,7 +55,7 @@ pub(super) const DROPPED: usize = 1 << 20;
 /// The places for processes in a portion of a pass.
 pub(super) const PORTION: u32 = 4_096;
 
-/// What a portion takes at most, if the thread has a processor.
+/// The longest time of a portion, if the thread has a processor.
 pub(super) const PORTION_TIME: Duration = Duration::from_millis(10);
 
 /// The share of a pass: a core divided by this number.
@@ -70,7 +70,7 @@ pub(super) const LONGEST_REST: Duration = Duration::from_secs(2);
 /// The windows at a time with a table of 16 bytes for each process, beside a window with the marks.
 pub(super) const TABLES: usize = 3;
 
-/// The different windows that wait for their begin.
+/// The different windows at most in a wait for their begin.
 pub(super) const WINDOWS: usize = 8;
 
 /// The time until the next look whether the clients of a window are still there.

@@ -20,7 +20,7 @@ pub(super) enum Ask {
     Snapshot(Reply<Bytes>),
     /// For the metrics.
     Metrics(Reply<Bytes>),
-    /// For a profile, which another thread makes.
+    /// For a profile, made by another thread.
     Profile(Box<Wanted>, Reply<Result<Answer, Refused>>),
 }
 

@@ -63,8 +63,9 @@ use std::time::Duration;
 ///
 /// The endpoint has one thread and a network of its own, and answers while all workers of the
 /// observed schedulers are stuck. The endpoint only reads, unless the program [allows
-/// actions](Serve::allow_actions), and shows no payload of a message. It looks at processes at a
-/// pace that takes a small part of a core, once for all viewers that ask at that moment.
+/// actions](Serve::allow_actions), and shows no payload of a message. The endpoint looks at
+/// processes at a pace of a small part of a core, once for all viewers with a question at the
+/// moment.
 ///
 /// | path | answer |
 /// |---|---|
@@ -99,11 +100,11 @@ use std::time::Duration;
 /// [`host`](Serve::host) gets 421, and a request of another page 403, and so does a link from
 /// another page to `/profile` or `/trace`.
 ///
-/// **Limits.** 64 connections; others get 503. Heads of 8 KiB (431) and bodies of 64 KiB (413),
-/// each within 5 s (408). The endpoint makes an answer within 10 s (503), and the client reads the
-/// answer within 10 s. A profile takes its seconds, 60 at the most, and a scheduler has one at a
-/// time (409). Windows follow each other, and 8 different ones wait (503). What is asked ends when
-/// its client goes. A refused request gets a sentence that says what to do.
+/// **Limits.** 64 connections; further connections get 503. Heads of 8 KiB (431) and bodies of 64
+/// KiB (413), each within 5 s (408). The endpoint makes an answer within 10 s (503), and the client
+/// reads the answer within 10 s. A profile takes its seconds, 60 at the most, and a scheduler has
+/// one at a time (409). Windows follow each other, and 8 different ones wait (503). The work for an
+/// answer ends when its client goes. A refused request gets a sentence with advice.
 ///
 /// [`Snapshot`]: crate::api::Snapshot
 /// [`Processes`]: crate::api::Processes
@@ -158,7 +159,7 @@ pub enum ServeError {
     /// Other machines may reach the address.
     #[error("other machines may reach {0}: set a secret by `Serve::token`, or listen at 127.0.0.1")]
     TokenNeeded(SocketAddr),
-    /// Actions are allowed, and there is no token.
+    /// Actions are allowed without a token.
     #[error(
         "an endpoint that may end processes needs a token, at 127.0.0.1 too: set a secret by \
          `Serve::token`, or leave out `Serve::allow_actions`"
@@ -329,7 +330,7 @@ impl Endpoint {
         self.address
     }
 
-    /// Shows one more scheduler. A scheduler that is shown already stays so.
+    /// Shows a further scheduler. A second call with the same scheduler changes nothing.
     pub fn add(&self, scheduler: &Handle) {
         self.observed.add(scheduler);
     }

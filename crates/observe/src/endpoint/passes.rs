@@ -159,7 +159,7 @@ impl Asked {
         }
     }
 
-    /// Answers the questions for sockets. Returns the time that it has taken.
+    /// Answers the questions for sockets. Returns the time taken.
     async fn answer_sockets<M: Send + 'static>(
         &mut self,
         cx: &Cx<M>,

@@ -91,8 +91,8 @@ pub(super) fn find(site: &Site, pid: &str, query: &str) -> Result<(Shown, Pid, P
     found.pop().ok_or_else(no_process)
 }
 
-/// Reads a PID: `host|id` or `id`, in braces or without. An id alone is of the scheduler that was
-/// asked for, or of the only one.
+/// Reads a PID: `host|id` or `id`, in braces or without. An id alone belongs to the scheduler in
+/// the query, or to the only scheduler.
 pub(super) fn parse(site: &Site, pid: &str, asked: Option<u64>) -> Result<Pid, Refused> {
     let decoded = percent_decode_str(pid).decode_utf8_lossy();
     let mut in_braces = match decoded.starts_with('{') {

@@ -1,7 +1,7 @@
-//! The last events of one process.
+//! The last events of a process.
 //!
-//! **Problem.** The recorder's rings are copied for an answer: megabytes, as for a trace. A process
-//! that has ended is asked about as often as a live one.
+//! **Problem.** The recorder's rings are copied for an answer: megabytes, as for a trace. Viewers
+//! ask about ended processes as often as about live processes.
 //!
 //! **Protocol.** The answer is made on the thread of traces, one at a time. The PID says which
 //! scheduler is asked, and the query does where several have it.

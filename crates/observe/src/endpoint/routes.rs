@@ -36,11 +36,11 @@ enum Route<'a> {
     Processes,
     /// The text of a PID, as it is in the path.
     Process(&'a str),
-    /// The state of the process of that PID.
+    /// The state of the process of this PID.
     State(&'a str),
     /// The last events of the process of that PID.
     Recent(&'a str),
-    /// What to do with the process of that PID.
+    /// An action on the process of this PID.
     Act(Action, &'a str),
     View(View),
     Events,
@@ -203,7 +203,7 @@ fn wants_html(head: &Parts) -> bool {
     accept.is_some_and(|it| it.as_bytes().starts_with(b"text/html"))
 }
 
-/// Answers a request that has no body. The path has no query, or the query of its kind.
+/// Answers a request without a body. The path has no query, or the query of its kind.
 async fn without_body(
     cx: &Cx,
     site: &Site,
@@ -335,7 +335,7 @@ fn check_since(query: &str) -> Result<(), Refused> {
     Err(bad(sentence))
 }
 
-/// Checks that one of the schedulers knows the order.
+/// Checks whether a wanted scheduler counts the values of the order.
 fn check_counts(site: &Site, query: &ProcessesQuery) -> Result<(), Refused> {
     let is_asked = |it: &Shown| query.scheduler.is_none_or(|number| number == it.number);
     let counts = |it: &Shown| is_asked(it) && it.handle.observes() != Observe::Off;
@@ -349,7 +349,7 @@ fn check_counts(site: &Site, query: &ProcessesQuery) -> Result<(), Refused> {
     )))
 }
 
-/// Finds the scheduler with that number, or the only one.
+/// Finds the scheduler with this number, or the only scheduler.
 fn find_scheduler(site: &Site, number: Option<u64>) -> Result<Handle, Refused> {
     let mut found = schedulers(site);
     found.retain(|it| number.is_none_or(|number| it.number == number));

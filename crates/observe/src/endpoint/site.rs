@@ -18,12 +18,12 @@ pub(super) struct Site {
     pub(super) streams: Places,
     pub(super) passes: Address<passes::Ask>,
     pub(super) windows: Address<windows::Ask>,
-    /// The thread that makes a trace has it.
+    /// The lock of the thread with a trace in the making.
     pub(super) tracing: Arc<TryLock<()>>,
 }
 
 impl Site {
-    /// Checks that a scheduler has that number, if there is one.
+    /// Checks whether a scheduler has the number, if the query has a number.
     pub(super) fn check_number(&self, scheduler: Option<u64>) -> Result<(), Refused> {
         let all = self.observed.schedulers();
         let is_there = |number| all.iter().any(|it| it.number == number);

@@ -21,7 +21,7 @@ impl Places {
     /// Opens a stream with that period; none while all places are taken.
     pub(super) fn open(&self, period: Duration) -> Option<(Join, Stream)> {
         let place = Arc::clone(&self.0);
-        // Its own, that of the endpoint, and those of the streams.
+        // The clones: this clone, the endpoint's, and a clone for each stream.
         if Arc::strong_count(&place) > STREAMS + 1 {
             return None;
         }
@@ -46,7 +46,7 @@ pub(super) struct Join {
     pub(super) period: Duration,
 }
 
-/// The event that the viewer has not read.
+/// The unread event of the viewer.
 #[derive(Default)]
 pub(super) struct Slot(Mutex<Unread>);
 

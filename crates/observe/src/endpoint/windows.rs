@@ -56,7 +56,7 @@ struct Round {
     asked: Vec<Ask>,
 }
 
-/// The rounds that wait, the oldest first.
+/// The waiting rounds, the oldest first.
 #[derive(Default)]
 struct Line(VecDeque<Round>);
 
@@ -191,7 +191,7 @@ impl Round {
 }
 
 impl Line {
-    /// Takes all questions that have come, and leaves those of clients that have gone.
+    /// Takes all questions from the mailbox, and leaves out the questions of gone clients.
     fn fill(&mut self, cx: &Cx<Ask>) {
         self.0.iter_mut().for_each(Round::leave_gone);
         self.0.retain(|it| !it.asked.is_empty());
@@ -293,7 +293,8 @@ impl Notes {
 }
 
 impl Claimed {
-    /// Claims the marks of all counting schedulers; none, when another reader has some of the marks.
+    /// Claims the marks of all counting schedulers; `None`, when another reader has some of the
+    /// marks.
     fn all(schedulers: &[Shown]) -> Option<Self> {
         let mut in_order: Vec<_> = schedulers.iter().collect();
         // The same for all endpoints: a failed claim has kept no other endpoint from all marks.

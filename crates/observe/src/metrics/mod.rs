@@ -6,7 +6,7 @@
 //! **Protocol.** The scheduler counts in its own way. A reader takes all values at once (`read`)
 //! when they are asked for. A scrape of the endpoint writes them as Prometheus' text (`text`). A
 //! publisher tells them to the `metrics` facade once a period (`publish`). The names are in one
-//! table (`table`), and the types that have labels are bounded (`types`).
+//! table (`table`), and the number of types with labels is bounded (`types`).
 
 #[cfg(feature = "metrics")]
 mod publish;

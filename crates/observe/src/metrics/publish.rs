@@ -1,7 +1,7 @@
 //! Metrics for the `metrics` facade, and so for the exporters that the program chooses.
 //!
-//! The facade takes sums as they are, and durations one by one. So the publisher remembers the
-//! distributions that it has published, and records what is new.
+//! The facade takes sums as they are, and each duration by itself. So the publisher remembers the
+//! published distributions, and records the new durations.
 
 use super::read::{Families, Labels, Series, Value};
 use super::table::{self, Kind, Metric};
@@ -36,7 +36,7 @@ pub struct Metrics {
     published: Mutex<Published>,
 }
 
-/// What the recorder knows.
+/// The values known to the recorder.
 #[derive(Default)]
 struct Published {
     is_described: bool,

@@ -73,7 +73,7 @@ impl Families {
         Self(table::ALL.iter().map(family).collect())
     }
 
-    /// Returns the metrics that have values.
+    /// Returns the metrics with values.
     pub(crate) fn each(&self) -> impl Iterator<Item = &Family> {
         self.0.iter().filter(|family| !family.series.is_empty())
     }

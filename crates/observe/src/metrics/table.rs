@@ -5,7 +5,7 @@
 //!
 //! Names and units are in OpenTelemetry's form: `{process}` counts processes, `s` is seconds.
 
-/// What a metric's value is.
+/// The kind of a metric's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// A sum since the scheduler was built, which never falls.
@@ -16,16 +16,16 @@ pub(crate) enum Kind {
     Histogram,
 }
 
-/// Which schedulers have a metric.
+/// The schedulers with a metric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Of {
     /// All schedulers.
     All,
     /// Schedulers with a limit of processes.
     Limited,
-    /// Schedulers that are built with `Observe::Counts` or more.
+    /// Schedulers built with `Observe::Counts` or more.
     Counts,
-    /// Schedulers that are built with `Observe::Histograms`.
+    /// Schedulers built with `Observe::Histograms`.
     Histograms,
     /// Schedulers with `Alarms`.
     Alarms,
@@ -40,13 +40,13 @@ pub(crate) enum Of {
 pub(crate) struct Metric {
     /// The name, with dots.
     pub(crate) name: &'static str,
-    /// What its value is.
+    /// The kind of its value.
     pub(crate) kind: Kind,
     /// The unit.
     pub(crate) unit: &'static str,
-    /// The labels beside `scheduler` and `node`.
+    /// The labels in addition to `scheduler` and `node`.
     pub(crate) labels: &'static [&'static str],
-    /// Which schedulers have it.
+    /// The schedulers with the metric.
     #[allow(
         dead_code,
         reason = "the documentation says it, and the reader knows it"

@@ -1,4 +1,4 @@
-//! The types that metrics tell apart.
+//! The types with a label of their own in metrics.
 //!
 //! A label with any number of values floods the store of the metrics. So the first [`TYPES`] types
 //! have names of their own, the busiest first where more of them are new at a look, and all further
@@ -16,7 +16,7 @@ const TYPES: usize = 64;
 /// The `type` of all further types.
 pub(super) const OTHER: &str = "other";
 
-/// The name under which the scheduler has types that it does not tell apart.
+/// The scheduler's common name of all types without measures of their own.
 const UNKNOWN: &str = "other types";
 
 /// The types of a scheduler with names of their own, as the scheduler's extension.
@@ -57,7 +57,7 @@ impl Types {
         }
     }
 
-    /// Returns whether there are further types.
+    /// Returns whether all labels for types are taken.
     pub(super) fn has_others(&self) -> bool {
         lock(&self.0).len() == TYPES
     }
@@ -89,7 +89,8 @@ mod tests {
         let document = include_str!("../../../../docs/METRICS.md");
         assert!(document.contains(&format!("`type` has {} values", types.all().len())));
         assert!(document.contains(&format!("`{OTHER}` together")));
-        // The one before them has kept its name, and the most alive have the others.
+        // The type before them has kept its name, and the most alive types have the rest of the
+        // names.
         assert_eq!(types.shown("late"), "late");
         assert_eq!(types.shown("type-37"), "type-37");
         assert_eq!(types.shown("type-36"), OTHER);

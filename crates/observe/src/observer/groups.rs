@@ -7,16 +7,16 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Processes of one type and method, with one label, in one state, that wait for one kind of
-/// command. A leak shows in a group that only grows.
+/// Processes of the same type, method, label and state, in a wait for the same kind of command. A
+/// leak shows in a group that only grows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Group {
     /// The name of their type.
     pub type_name: &'static str,
-    /// The method that they were submitted with.
+    /// The method of their submits.
     pub method: Symbol,
-    /// The label under which they are accounted.
+    /// The label for their accounts.
     pub label: Option<Arc<str>>,
     /// Where they are in their lives.
     pub state: ProcessState,
@@ -80,7 +80,7 @@ impl Collected {
 impl Observer {
     /// Returns all live processes in groups, the largest first.
     ///
-    /// O(processes), and memory for the groups. Blocks for as long as that takes.
+    /// O(processes), and memory for the groups. Blocks meanwhile.
     #[must_use]
     pub fn groups(&self) -> Vec<Group> {
         let mut groups = Collected::default();

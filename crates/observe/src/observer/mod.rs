@@ -1,8 +1,8 @@
-//! Questions to a scheduler that is observed.
+//! Questions to an observed scheduler.
 //!
 //! **Problem.** A program with a million processes is asked which of them are busy while it is
-//! overloaded. An answer that allocates for each process, or that sorts them all, makes the load
-//! worse.
+//! overloaded. An answer with an allocation for each process, or with a sort of all processes,
+//! makes the load worse.
 //!
 //! **Protocol.** An observer goes through the processes one by one, by
 //! [`Handle::each_process`], and keeps the best `n` in a heap, by their PIDs. Names, types and
@@ -42,14 +42,14 @@ use std::time::Duration;
 /// So many processes are looked at before the thread looks at its pace.
 const PORTION: usize = 4_096;
 
-/// What a portion takes at most, if the thread has a processor.
+/// The longest time of a portion, if the thread has a processor.
 const LONGEST_PORTION: Duration = Duration::from_millis(10);
 
-/// Of so many parts of the time, an observer takes one.
+/// The share of an observer: a core divided by this number.
 const PARTS: u32 = 10;
 
-/// Asks a scheduler that was built with `Builder::observe`. No question stops a worker, or waits
-/// for one: all are answered also while all workers are stuck.
+/// Asks a scheduler built with `Builder::observe`. No question stops a worker, or waits for a
+/// worker: the observer answers also while all workers are stuck.
 ///
 /// ```
 /// use ganger_observe::{By, Observer};

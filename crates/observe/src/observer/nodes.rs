@@ -1,4 +1,4 @@
-//! The cluster that a scheduler belongs to.
+//! The cluster of a scheduler.
 
 use super::Observer;
 use ganger_cluster::Cluster;
@@ -6,7 +6,7 @@ use ganger_sched::Handle;
 
 pub use ganger_cluster::{LeaseLook, NameLook, Owners, PeerLook, StoreLook};
 
-/// The most names that a look lists.
+/// The most names in the list of a look.
 const NAMES: usize = 1_000;
 
 /// A scheduler as a node: see [`Observer::nodes`].

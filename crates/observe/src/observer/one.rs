@@ -16,18 +16,18 @@ pub(crate) const WATCHERS: usize = 1_000;
 pub struct ProcessDetails {
     /// Its state, type, names, parent and marks.
     pub info: ProcessInfo,
-    /// The label under which it is accounted.
+    /// The label for its accounts.
     pub label: Option<Arc<str>>,
     /// Turns, steps, events, busy time, mailbox and age; `None` where the scheduler does not count.
     pub counts: Option<ProcessCounts>,
     /// The yielded commands that have not completed, and since when it waits for them.
     pub waits: Vec<Wait>,
-    /// The processes that it is linked to.
+    /// The linked processes.
     pub links: Vec<Pid>,
     /// The processes that it has monitors of, once for each monitor, as far as these processes wait
     /// at the moment.
     pub monitors: Vec<Pid>,
-    /// What is told of its end; `None` while it is ready or runs.
+    /// The watchers of its end; `None` while the process is ready or runs.
     pub watched_by: Option<Watchers>,
     /// How often its supervisor has started it again; `None` where it has no supervisor.
     pub restarts: Option<u64>,
@@ -72,7 +72,7 @@ impl Observer {
     }
 }
 
-/// Adds that process once for each monitor that `watcher` has of it.
+/// Adds the process once for each of its monitors by `watcher`.
 pub(crate) fn add_monitors(monitors: &mut Vec<Pid>, watcher: Pid, process: ProcessLook<'_>) {
     let found = process.watched_by(watcher, WATCHERS).unwrap_or_default();
     monitors.extend((0..found).map(|_| process.pid()));

@@ -41,7 +41,8 @@ impl Observer {
     /// scheduler was built for the number 0. `None` where this observer and its copies have given
     /// no such answer, or more than 64 since.
     ///
-    /// Readers with one observer do not disturb each other. No worker waits for it. O(workers).
+    /// Readers with the same observer do not disturb each other. No worker waits meanwhile.
+    /// O(workers).
     ///
     /// ```
     /// use ganger_observe::Observer;

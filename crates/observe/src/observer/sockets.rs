@@ -26,9 +26,9 @@ pub struct Socket {
     pub id: u64,
     /// What it is.
     pub kind: SocketKind,
-    /// The address of this side, where there is one.
+    /// The address of this side, if any.
     pub local: Option<String>,
-    /// The address of the peer, where there is one.
+    /// The address of the peer, if any.
     pub peer: Option<String>,
     /// The operations that wait until it is ready, at most 16.
     pub waits: Vec<SocketWait>,
@@ -40,8 +40,8 @@ pub struct Socket {
 pub struct SocketWait {
     /// Whether it waits for room to write; otherwise it waits for something to read, or to accept.
     pub is_write: bool,
-    /// The process that waits. `None` where another waker has been left: of a command, or of a
-    /// future among others in a set.
+    /// The waiting process. `None` where another waker has been left: of a command, or of a future
+    /// in a set of futures.
     pub process: Option<Party>,
     /// The time since the last turn of that process began. The wait began in that turn, or before
     /// where the process waits for several things.
@@ -54,7 +54,7 @@ impl Observer {
     /// not drive the scheduler.
     ///
     /// O(open sockets), under a lock of the network, and a system call or two for each socket of
-    /// the page. No worker waits for more than that.
+    /// the page. No worker waits for longer.
     ///
     /// ```
     /// use ganger_net::{Net, TcpListener};

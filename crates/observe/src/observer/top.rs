@@ -1,4 +1,4 @@
-//! The processes that do, or have, the most.
+//! The processes with the most steps, events, messages or time.
 
 use super::{Observer, Pace};
 use ganger_proc_api::{Pid, Symbol};
@@ -16,7 +16,7 @@ use std::time::Duration;
 pub enum By {
     /// By steps.
     Steps,
-    /// By new events that steps were given.
+    /// By new events given to steps.
     Events,
     /// By the time that steps have taken, in nanoseconds; an estimate.
     #[default]
@@ -30,23 +30,23 @@ pub enum By {
     Age,
 }
 
-/// A process, as it is among the top ones.
+/// A process among the top processes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Top {
     /// Its PID.
     pub pid: Pid,
-    /// What it is ordered by: of steps, events and busy time those of the window, if there is one.
+    /// The value for the order: of steps, events and busy time the value in the window, if any.
     pub value: u64,
     /// Where it is in its life.
     pub state: ProcessState,
     /// The name of its type.
     pub type_name: &'static str,
-    /// The method that it was submitted with.
+    /// The method of its submit.
     pub method: Symbol,
-    /// The label under which it is accounted.
+    /// The label for its accounts.
     pub label: Option<Arc<str>>,
-    /// All that has been counted since it was started.
+    /// All counts since its start.
     pub counts: ProcessCounts,
 }
 
@@ -92,9 +92,9 @@ impl Observer {
     /// Returns the `n` processes that have the most, in a window of time that begins now, or since
     /// each was started where the window is zero. Empty where the scheduler is not observed.
     ///
-    /// Blocks for the window, and for as long as it takes to go through all processes once, with a
-    /// window twice: O(processes × log n), and memory for `n`. Processes that end meanwhile are
-    /// left out. Two windows of a scheduler follow each other.
+    /// Blocks for the window, and for a pass over all processes, with a window for two passes:
+    /// O(processes × log n), and memory for `n`. The answer leaves out processes whose end comes
+    /// meanwhile. Two windows of a scheduler follow each other.
     #[must_use]
     pub fn top(&self, n: usize, by: By, window: Duration) -> Vec<Top> {
         let mut best = Best {

@@ -44,7 +44,7 @@ pub struct Node {
     pub last_cause: Option<String>,
 }
 
-/// What a pass has seen of a process.
+/// A process as seen by a pass.
 #[derive(Debug, Clone)]
 struct Seen {
     pid: Pid,
@@ -239,8 +239,8 @@ impl Observer {
     /// Returns the supervisors of this scheduler with their children, restarts and last causes, and
     /// below each process the processes that it has started.
     ///
-    /// O(processes), and memory for 10,000 nodes: supervisors and their children first. Blocks for
-    /// as long as that takes.
+    /// O(processes), and memory for 10,000 nodes: supervisors and their children first. Blocks
+    /// meanwhile.
     ///
     /// ```
     /// use ganger_observe::Observer;

@@ -39,14 +39,14 @@ pub struct Waits {
     pub others: u64,
 }
 
-/// A wait of a party for others.
+/// A wait of a party for other parties.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Wait {
     /// The waiter.
     pub waiter: Party,
-    /// What it waits for: `answer`, `mailbox`, `exit`, the kind of a lock or channel, or the name
-    /// of a command's handler.
+    /// The kind of the wait: `answer`, `mailbox`, `exit`, the kind of a lock or channel, or the
+    /// name of a command's handler.
     pub kind: &'static str,
     /// The parties that can end the wait; none where they are not known.
     pub parties: Vec<Party>,
@@ -60,7 +60,7 @@ pub struct Wait {
 pub struct Head {
     /// The party.
     pub party: Party,
-    /// How many wait for it, directly or behind others.
+    /// The number of its waiters, directly or behind other parties.
     pub waiters: usize,
     /// The longest of these waits.
     pub longest: Duration,
@@ -237,7 +237,7 @@ impl Observer {
     /// Parties are known of waits that began while the program watches its waits: see
     /// [`watch_waits`](Self::watch_waits). Other waits are there by their commands alone.
     ///
-    /// O(processes), and memory for 10,000 waits. Blocks for as long as that takes.
+    /// O(processes), and memory for 10,000 waits. Blocks meanwhile.
     ///
     /// ```
     /// use ganger_observe::Observer;

@@ -12,8 +12,8 @@
 //! addresses. After the last tick it looks up the functions of each address once (`symbols.rs`),
 //! and leaves out the scheduler's own frames outside of the step. No worker waits for any of this.
 //!
-//! **Bounds.** A profile keeps [`MOST_STACKS`] different stacks. Samples with others are counted
-//! without their functions.
+//! **Bounds.** A profile keeps [`MOST_STACKS`] different stacks. A sample with a further stack
+//! counts without its functions.
 
 mod folded;
 mod pprof;
@@ -30,7 +30,7 @@ use std::thread;
 use std::time::Duration;
 use symbols::Frame;
 
-/// The samples in a second, at the most.
+/// The most samples in a second.
 const MOST_HZ: u32 = 1_000;
 
 /// The different stacks of a profile.
@@ -67,7 +67,7 @@ struct Who {
     label: Option<Arc<str>>,
 }
 
-/// Why there is no profile.
+/// The reason of a missing profile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ProfileError {
@@ -181,7 +181,7 @@ impl Profile {
     }
 }
 
-/// Whether a scheduler has halted. One for all profiles of the scheduler.
+/// Whether a scheduler has halted. All profiles of the scheduler share the flag.
 #[derive(Default)]
 struct Halted(Arc<AtomicBool>);
 
@@ -292,7 +292,7 @@ mod tests {
         let mut ticks = Ticks::new(ms(995), 100);
         assert_eq!(ticks.next(ms(0)), (ms(10), false));
         assert_eq!(ticks.next(ms(12)), (ms(8), false));
-        // A pause that was too short.
+        // A too short pause.
         assert_eq!(ticks.next(ms(19)), (ms(10), false));
         assert_eq!(ticks.next(ms(555)), (ms(5), false));
         assert_eq!(ticks.next(ms(560)), (ms(10), false));

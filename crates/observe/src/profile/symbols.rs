@@ -84,7 +84,7 @@ impl<F: FnMut(u64) -> Functions> Known<F> {
         place
     }
 
-    /// Returns the frame that stands for the scheduler. No code is at address 0.
+    /// Returns the frame of the scheduler. No code is at address 0.
     fn own(&mut self) -> Place {
         if let Some(place) = self.places.get(&0) {
             return *place;

@@ -134,7 +134,7 @@ impl Steps {
 /// The choice, as a tracer uses it.
 pub(super) struct Plan {
     steps: Steps,
-    /// The spans that are left, if they are limited.
+    /// The spans left, if they are limited.
     left: Option<AtomicU64>,
     /// The number of steps that each worker has asked about.
     seen: Box<[CachePadded<AtomicU64>]>,

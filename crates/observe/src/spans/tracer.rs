@@ -27,10 +27,10 @@ pub(super) struct Tracer {
     choices: AtomicU64,
 }
 
-/// The spans from which a step follows.
+/// The spans behind a step.
 type Spans = SmallVec<[Span; 1]>;
 
-/// The cause that a step hands on.
+/// The cause handed on by a step.
 struct Context {
     /// The step's own span, or the spans of its causes.
     spans: Spans,
@@ -140,10 +140,10 @@ fn begin(plan: &Plan, step: &TracedStep<'_>, causes: &[Cause]) -> Option<Cause> 
         }
     }
     let span = is_allowed.then(|| span_of(step));
-    // A span that no subscriber wants is none.
+    // A span without a subscriber counts as none.
     let span = span.filter(|span| !span.is_disabled() && plan.take());
     let Some(span) = span else {
-        // Others follow through this step.
+        // Later spans follow from the causes through this step.
         return (!follows.is_empty()).then(|| {
             Cause::new(Context {
                 spans: follows,

@@ -78,7 +78,7 @@ impl Trace {
     /// long as the trace exists.
     ///
     /// # Panics
-    /// If there are 2³² events or more.
+    /// If the trace has 2³² events or more.
     pub fn new(
         scheduler: &str,
         window: Range<u64>,
@@ -90,8 +90,8 @@ impl Trace {
 
     /// Reads a file of [`write_perfetto`](Self::write_perfetto). Reads to the end, and blocks as
     /// `from` does, but for a file of another kind, whose first bytes are enough. O(n) in the
-    /// file's size, with several times its memory; a file has [`LONGEST_FILE`] bytes at most.
-    /// Memory is taken for bytes that are there, whatever lengths the file declares.
+    /// file's size, with several times its memory; a file has [`LONGEST_FILE`] bytes at most. The
+    /// reader takes memory for the read bytes alone, and not for the lengths declared in the file.
     ///
     /// # Errors
     /// [`ReadTraceError`], when `from` fails; when the file is none of Ganger's, has another
@@ -194,7 +194,7 @@ mod tests {
     use std::cell::Cell;
     use std::iter;
 
-    /// Counts the bytes that are read.
+    /// Counts the read bytes.
     struct Counting<R>(R, Cell<u64>);
 
     impl<R: Read> Read for &mut Counting<R> {

@@ -10,7 +10,7 @@ const LONGEST: usize = 10;
 /// The longest turns and waits of a trace, as text by `Display`.
 ///
 /// A turn is mostly a single step. A wait is a command underway, or a ready process without a
-/// worker. Idle processes, which wait for messages, are left out.
+/// worker. The summary leaves out idle processes.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Summary {

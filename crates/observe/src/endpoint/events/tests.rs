@@ -54,7 +54,7 @@ fn viewers_that_never_read_lose_their_places() {
     });
 }
 
-/// Checks that a viewer that reads has all its events, while another viewer reads nothing.
+/// Serves all events to a reading viewer, while another viewer reads nothing.
 // pins: V3
 #[test]
 fn a_viewer_that_reads_nothing_stops_no_other_viewer() {

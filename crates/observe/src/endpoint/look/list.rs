@@ -15,7 +15,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::fmt::Write as _;
 
-/// What a list asks a process.
+/// The questions of a list to a process.
 pub(in crate::endpoint) trait Seen {
     fn pid(&self) -> Pid;
     fn parent(&self) -> Option<Pid>;

@@ -1,11 +1,11 @@
-//! What has been measured of a scheduler, as the API has it.
+//! The measured durations of a scheduler, in the form of the API.
 
 use super::nanos;
 use crate::api::{Distribution, Distributions, OfType, WorkerTimes};
 use hdrhistogram::Histogram;
 use std::cmp::Reverse;
 
-/// So many types are told apart: the busiest.
+/// The number of types with a distribution of their own: the busiest.
 const TYPES: usize = 64;
 
 /// The name of the rest.

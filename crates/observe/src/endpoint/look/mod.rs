@@ -107,7 +107,7 @@ fn long_step(step: ganger_sched::LongStep) -> LongStep {
     }
 }
 
-/// Returns the nodes that the schedulers are.
+/// Returns the nodes of the schedulers.
 pub(super) fn nodes(schedulers: &[Shown]) -> Nodes {
     #[cfg(feature = "cluster")]
     let nodes = schedulers.iter().filter_map(nodes::node).collect();

@@ -6,7 +6,7 @@ use crate::endpoint::observed::Shown;
 use crate::observer::{self, LeaseLook, NameLook, Owners, PeerLook, StoreLook};
 use ganger_cluster::State;
 
-/// Returns the node that the scheduler is.
+/// Returns the node of the scheduler.
 pub(super) fn node(shown: &Shown) -> Option<Node> {
     let nodes = observer::nodes::nodes(&shown.handle)?;
     Some(Node {

@@ -10,8 +10,8 @@ use ganger_proc_api::Pid;
 use ganger_sched::{ProcessLook, ProcessState};
 use std::collections::HashSet;
 
-/// The most processes of a scheduler among which an answer looks for monitors: in a larger one that
-/// takes too long for a question that a page asks once a second.
+/// The most processes of a scheduler whose monitors an answer looks for: a page asks once a second,
+/// and the look in a larger scheduler takes too long.
 const WALKED: usize = 4_096;
 
 /// The most watchers, and watched processes, with their PIDs in an answer.

@@ -99,7 +99,7 @@ fn windows_without_clients_keep_no_client_waiting() {
         }
         let next = client(rt, &windows, ms(10), SOON);
         assert_eq!(status(rt, next), Some(200));
-        // One client is left of two, and its window lasts.
+        // A client of two stays, and its window lasts.
         let (begun, gone) = (rt.now(), client(rt, &windows, LONG, ms(50)));
         let stays = client(rt, &windows, LONG, LONG + SOON);
         assert_eq!(status(rt, gone), None);
@@ -189,7 +189,7 @@ fn windows_overlap_and_each_counts_from_its_own_begin() {
     let process = scheduler.submit(idle(), "idle", ()).unwrap();
     let send = |n: u64| (0..n).for_each(|_| process.send(Message::new("n", ())).unwrap());
     Sim::new(0).check_seeds(10, |rt| {
-        // One has the marks, and the others have tables.
+        // The first window has the marks, and the later windows have tables.
         let windows = begin(rt, &[&scheduler]);
         let whole = growth(rt, &windows, LONG);
         rt.run_for(ms(500));

@@ -69,7 +69,7 @@ impl From<Damage> for ReadTraceError {
 /// How many of the first bytes an error shows.
 pub(in crate::trace) const SHOWN: usize = 8;
 
-/// Checks whether a file that begins with these bytes may be one of Perfetto's.
+/// Checks whether a file with these first bytes may be a file of Perfetto.
 pub(in crate::trace) fn check_first(first: &[u8]) -> Result<(), ReadTraceError> {
     match first.first() {
         Some(&FIRST_BYTE) => Ok(()),

@@ -17,13 +17,14 @@ const LATER: [&str; 5] = [
     "/trace",
 ];
 
-/// The script without comments, and its strings apart.
+/// The script without comments and strings, and its strings.
 struct Parts {
     code: String,
     strings: Vec<String>,
 }
 
-/// Takes a script apart. A template's text is a string, and its values are code.
+/// Separates the code and the strings of a script. A template's text is a string, and its values
+/// are code.
 fn parts(script: &str) -> Parts {
     let mut parts = Parts {
         code: String::new(),
