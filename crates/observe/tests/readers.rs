@@ -40,7 +40,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// The streams that an endpoint has at a time.
+/// The streams of an endpoint at a time.
 const STREAMS: usize = 32;
 
 /// The clients of the flood, and the requests of each in a wave.
@@ -48,7 +48,7 @@ const CLIENTS: usize = 10;
 const REQUESTS: usize = 100;
 const WAVES: usize = 10;
 
-/// What the memory may differ by: the buffers of the connections come and go.
+/// The largest difference of the memory: the buffers of the connections come and go.
 const FLAT: usize = 1 << 20;
 
 /// Opens a stream, and reads no more than its status.
@@ -62,7 +62,7 @@ fn open(endpoint: &Endpoint) -> TcpStream {
     stream
 }
 
-/// Asks for streams, one after the other on the same connection. Returns the number of refusals.
+/// Asks for streams in turn on the same connection. Returns the number of refusals.
 fn ask_for_more(endpoint: &Endpoint) -> usize {
     let request = "GET /api/v1/events HTTP/1.1\r\nhost: localhost\r\n";
     let requests = format!("{request}\r\n").repeat(REQUESTS - 1);

@@ -1,10 +1,10 @@
-//! What an observed scheduler counts, beside a re-count, from seeds.
+//! The counts of an observed scheduler, compared with a re-count, from seeds.
 
 use crate::cases;
 use ganger_model::{MOST, Plan, play_observed};
 use ganger_sched::Observe;
 
-/// Plays each plan twice, as all that happens has to be the same with counts and without.
+/// Plays each plan twice, as all events must be the same with counts and without.
 // pins: V5
 #[test]
 fn counts_are_those_of_a_re_count_and_change_nothing() {

@@ -5,7 +5,7 @@ use ganger_model::{EndAct, Ends, NAMES, PROCESSES, Spawn, play_ends};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-/// Returns the number of a process, perhaps of a process that starts later.
+/// Returns the number of a process, perhaps of a later process.
 fn process() -> impl Strategy<Value = usize> {
     0..PROCESSES + 2
 }
@@ -67,7 +67,8 @@ proptest! {
     }
 }
 
-/// Tells a peer that ends in the same act before or after the process linked to it.
+/// Ends several linked processes by a single act. A peer among them may be told before or after the
+/// process linked to the peer.
 #[test]
 fn what_those_are_told_that_end_by_one_act_is_true_in_any_order() {
     let acts = [

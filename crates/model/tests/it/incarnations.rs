@@ -1,4 +1,4 @@
-//! The state that a failed incarnation leaves to the next, and the state that goes with it.
+//! The state left by a failed incarnation to the next, and the state lost with the incarnation.
 
 use ganger::lock::CancellationToken;
 use ganger_link::{GroupNotice, Groups, Lane, LinkContext, Services};
@@ -49,11 +49,11 @@ impl From<GroupNotice> for Told {
     }
 }
 
-/// Registers all that it can in its `init`, and notes the results.
+/// Registers everything possible in its `init`, and notes the results.
 struct Everything {
     target: Pid,
     log: Log,
-    /// This many restarts fail after that.
+    /// The number of failed restarts after the first failure.
     broken: u64,
     tokens: Arc<Mutex<Vec<CancellationToken>>>,
 }

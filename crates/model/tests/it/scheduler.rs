@@ -6,7 +6,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 
-/// Returns the bytes of a plan that begins with starts of processes.
+/// Returns the bytes of a plan with starts of processes at its begin.
 fn bytes() -> impl Strategy<Value = Vec<u8>> {
     let submit = (6..10_u8, any::<[u8; 3]>()).prop_map(|(op, [to, what, how])| [op, to, what, how]);
     let ops = (vec(submit, 0..4), vec(any::<[u8; 4]>(), 0..MOST));
@@ -37,7 +37,7 @@ proptest! {
     }
 }
 
-/// The results that the specification distinguishes.
+/// The different results in the specification.
 const ALL: [&str; 50] = [
     "a send (R2, P13) Accepted",
     "a send (R2, P13) Closed",
@@ -91,7 +91,7 @@ const ALL: [&str; 50] = [
     "factory unknown",
 ];
 
-/// Shows that the plans really reach the cases that the specification distinguishes.
+/// Checks whether the plans really reach the different cases of the specification.
 #[test]
 fn plans_reach_every_result_and_every_end() {
     let mut reached: BTreeSet<String> = BTreeSet::new();

@@ -3,10 +3,10 @@
 use ganger_model::{MOST, Plan, play_on_threads};
 use std::collections::BTreeSet;
 
-/// The first byte of a record in which several threads submit at once.
+/// The first byte of a record with submits by several threads at once.
 const CROWD: u8 = 252;
 
-/// Returns the factor by which the test runs longer.
+/// Returns the factor of a longer run of the test.
 fn factor() -> u64 {
     std::env::var("GANGER_STRESS").map_or(1, |text| text.parse().unwrap())
 }
@@ -23,8 +23,7 @@ fn what_others_do_at_the_same_time_changes_nothing() {
         let mut plans: Vec<_> = (0..count)
             .map(|_| {
                 let mut bytes: Vec<u8> = (0..4 * rng.usize(8..MOST)).map(|_| rng.u8(..)).collect();
-                // A plan with a limit of processes makes crowds more often, so that the limit is
-                // met.
+                // A plan with a limit of processes makes crowds more often, and so meets the limit.
                 if count == 1 {
                     bytes
                         .iter_mut()
@@ -41,7 +40,7 @@ fn what_others_do_at_the_same_time_changes_nothing() {
         }
         reached.extend(play_on_threads(&plans, rng.usize(1..=4)));
     }
-    // Shows that the plans really send, submit and wait together with other threads.
+    // The plans really send, submit and wait together with other threads.
     for what in [
         "a send among others (R2) Accepted",
         "a send among others (R2) Full",

@@ -34,7 +34,7 @@ pub struct Nodes {
     pub nodes: Vec<Node>,
 }
 
-/// A scheduler with its node.
+/// A scheduler as a node.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Node {
     /// The number of the scheduler.

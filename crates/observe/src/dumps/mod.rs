@@ -200,7 +200,7 @@ pub struct DumpCounts {
     pub written: u64,
     /// Looks that have found a cause too soon after the file before.
     pub left_out: u64,
-    /// Files with a failed write.
+    /// Files whose write has failed.
     pub failed: u64,
 }
 

@@ -27,7 +27,7 @@ pub(super) struct Tracer {
     choices: AtomicU64,
 }
 
-/// The spans behind a step.
+/// The spans as causes of a step.
 type Spans = SmallVec<[Span; 1]>;
 
 /// The cause handed on by a step.

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Starts a process that hands each change on, and its scheduler.
+/// Starts a scheduler with a process, which hands each change on.
 pub(crate) fn subscriber() -> (Scheduler, Address<AlarmChange>, Receiver<AlarmChange>) {
     let scheduler = Scheduler::builder().workers(1).start().unwrap();
     let (tell, told) = channel();
@@ -22,7 +22,7 @@ pub(crate) fn subscriber() -> (Scheduler, Address<AlarmChange>, Receiver<AlarmCh
     (scheduler, address, told)
 }
 
-/// Takes all that comes.
+/// Takes all messages.
 fn takes() -> impl Process {
     process_fn(|_, events, _| {
         let _taken = events.count();
@@ -101,7 +101,7 @@ fn a_long_mailbox_raises_an_alarm_once_until_it_is_short_or_its_process_ends() {
         std::thread::yield_now();
     }
     looker.look();
-    // One has a short mailbox again, and the other has ended.
+    // The first process has a short mailbox again, and the second process has ended.
     let ended: Vec<_> = (0..2)
         .map(|_| told.recv_timeout(PATIENCE).unwrap())
         .collect();
@@ -209,7 +209,7 @@ fn the_endpoint_shows_alarms_and_is_not_ready_while_a_severe_one_is_raised() {
     looker.look();
     let text = "90 % of the processes that may be alive are";
     get(&endpoint, "/readyz").refuses(503, text);
-    // A stranger learns that there is an alarm, and not of what.
+    // A stranger learns of an alarm, and not of its subject.
     let answer = get(&guarded, "/readyz");
     answer.refuses(
         503,
@@ -240,7 +240,7 @@ fn the_endpoint_shows_alarms_and_is_not_ready_while_a_severe_one_is_raised() {
     }
     looker.look();
     get(&endpoint, "/readyz").refuses(200, "ready");
-    // Another one can be severe as well, and this one not.
+    // The program can make another alarm severe, and this alarm not severe.
     drop(looker);
     let alarms = Alarms::new().severe(Kind::Processes, false);
     let mut looker = alarms.limits(Kind::Processes, 50, 50).looker(&scheduler);

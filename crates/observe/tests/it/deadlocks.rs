@@ -1,4 +1,4 @@
-//! Alarms about processes that wait for each other, and about children that restart.
+//! Alarms about deadlocks of processes, and about restarted children.
 
 use crate::alarms::{PATIENCE, next, subscriber};
 use ganger_lock::{Barrier, Mutex};
@@ -10,7 +10,7 @@ use ganger_task::Cx;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Starts a task that takes its lock, meets the other task, and takes the lock of that one.
+/// Starts a task that takes its lock, meets the other task, and takes the other task's lock.
 fn take_both(
     (scheduler, pid): (&Handle, &str),
     locks: &Arc<[Mutex<()>; 2]>,
@@ -50,7 +50,7 @@ fn embrace(schedulers: [&Handle; 2], pids: [&str; 2]) -> [ProcessHandle; 2] {
     }
 }
 
-/// Lets one of them give up, and the other go on.
+/// Lets the first process give up, and the second process go on.
 fn part(scheduler: &Handle, [one, other]: [ProcessHandle; 2]) {
     scheduler.cancel(one.pid(), "a deadlock").unwrap();
     drop(one.wait());
@@ -72,7 +72,7 @@ fn a_deadlock_raises_a_severe_alarm_at_the_second_look_once_and_ends_with_it() {
     let first = embrace([&scheduler; 2], ["{embrace|7}", "{embrace|8}"]);
     looker.look();
     part(&scheduler, first);
-    // Others wait for each other: a look has seen them once.
+    // Two further processes wait for each other: a look has seen them once.
     let both = embrace([&scheduler; 2], ["{embrace|7}", "{embrace|8}"]);
     looker.look();
     assert!(looker.raised().is_empty());
@@ -153,7 +153,7 @@ fn a_child_that_restarts_again_and_again_raises_an_alarm() {
     // A late thread of a busy machine is no part of this.
     let alarms = alarms.without(Kind::WorkersBusy).without(Kind::LongStep);
     let mut looker = alarms.looker(&scheduler);
-    // What was before the first look does not count.
+    // The failures before the first look do not count.
     fail(5);
     looker.look();
     fail(2);

@@ -1,5 +1,5 @@
-//! Files of the recorder: which causes have one, how many are written and kept, and what a folder
-//! does that can't be written.
+//! Files of the recorder: the causes of files, the number of written and kept files, and a folder
+//! without the right to write.
 
 use ganger_observe::trace::Trace;
 use ganger_observe::{Alarms, DumpCounts, DumpError, DumpWatch, Dumps, Kind};
@@ -130,7 +130,7 @@ fn a_long_step_has_one_file_while_it_goes_on() {
     });
     let stuck = scheduler.spawn(stuck).unwrap();
     begins.recv().unwrap();
-    // It keeps another one waiting, until a spare takes the place of its worker.
+    // The stuck process keeps another process waiting, until a spare takes the place of its worker.
     assert!(scheduler.spawn(ends()).unwrap().wait().is_done());
     until_written(&watch, 1);
     assert_eq!(causes(folder.path()), ["long_step"]);
@@ -168,7 +168,7 @@ fn an_alarm_has_a_file_each_time_it_is_raised() {
         dumps.look();
         dumps.look();
         assert_eq!(causes(folder.path()), vec!["alarm_back_log"; times]);
-        // One that is raised and over between two looks has one as well.
+        // An alarm raised and over between two looks has a file as well.
         value.store(0, Ordering::Relaxed);
         alarms.look();
         dumps.look();
@@ -205,16 +205,16 @@ fn causes_too_soon_after_a_file_are_counted() {
             assert_eq!(fail(), (1, 1));
             rt.run_for(Duration::from_secs(50));
             assert_eq!(fail(), (1, 2));
-            // The time is that since the last file, and not since the last cause.
+            // The time counts from the last file, and not from the last cause.
             rt.run_for(Duration::from_secs(11));
             assert_eq!(fail(), (2, 2));
             assert_eq!(fail(), (2, 3));
-            // One that is asked for is written, and does not put off others.
+            // A file on demand is written, and does not put off further files.
             rt.run_for(Duration::from_secs(30));
             drop(dumps.now().unwrap());
             assert_eq!(causes(&path), ["failure", "failure", "demand"]);
             rt.run_for(Duration::from_secs(31));
-            // Without a cause there is no file.
+            // A look without a cause writes no file.
             dumps.look();
             assert_eq!(dumps.counts().written, 3);
         });
@@ -355,8 +355,8 @@ fn what_can_not_work_is_refused_at_the_beginning() {
     assert!(folder.path().join("deep/er").is_dir());
 }
 
-/// The events of this thread. Interest is cached for all threads at once, so there is one
-/// subscriber for the whole program.
+/// The events of this thread. Interest is cached for all threads at once, so the whole program has
+/// a single subscriber.
 mod log {
     use std::cell::RefCell;
     use std::sync::Once;

@@ -203,7 +203,7 @@ fn has_edge(scheduler: &Scheduler, observer: &Observer, waiter: Pid, of: Pid) ->
     seen.iter().any(|it| it.parties.contains(&of))
 }
 
-/// Spawns a process that waits for messages for ever.
+/// Spawns a process that waits for messages without an end.
 fn idle(scheduler: &Scheduler) -> ProcessHandle {
     let idle = scheduler.spawn(async |cx: Cx| {
         while cx.recv().await.is_some() {}
@@ -271,7 +271,7 @@ fn a_wait_that_was_left_in_an_earlier_turn_is_no_edge() {
             }
             match number % 2 {
                 0 => drop(cx.recv().await),
-                // A wait that no watcher knows.
+                // A wait unknown to all watchers.
                 _ => std::future::pending().await,
             }
             drop(handle);

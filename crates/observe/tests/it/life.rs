@@ -40,7 +40,7 @@ fn starts_and_ends_are_told_with_what_is_known_of_the_process() {
     let builder = Scheduler::builder().workers(1).quiet_failures();
     let scheduler = life(builder.observe(Observe::Counts)).start().unwrap();
     let lives = Life::of(&scheduler).unwrap();
-    // Nothing is told of what was before.
+    // The subscriber learns nothing of processes before its begin.
     scheduler.spawn(ends()).unwrap().wait();
     let events = lives.subscribe(LifeFilter::all(), 100);
     let labelled = scheduler.spawner().labelled("tenant-7");

@@ -1,4 +1,4 @@
-//! Questions to a scheduler, beside plain answers.
+//! Questions to a scheduler, compared with plain answers.
 
 use ganger_link::LinkContext as _;
 use ganger_link::Registry as _;
@@ -16,7 +16,7 @@ fn observed() -> Scheduler {
     builder.build().unwrap()
 }
 
-/// Takes all that comes.
+/// Takes all messages.
 fn takes() -> impl ganger_proc_api::Process {
     process_fn(|_, events, out| {
         let _taken = events.count();
@@ -46,7 +46,7 @@ fn the_top_ones_are_those_of_a_sort() {
     let all: Vec<_> = (0..500_u64)
         .map(|number| {
             let process = scheduler.submit(takes(), "takes", ()).unwrap();
-            // Some have as much as others.
+            // Some processes have equal numbers of messages.
             for _ in 0..number * 7 % 31 {
                 process.send(Message::new("n", ())).unwrap();
             }
@@ -275,7 +275,7 @@ fn a_process_is_shown_with_its_watchers_restarts_and_links() {
     until("its monitor is seen", || {
         supervisor().monitors == [seen.info.pid]
     });
-    // A thread that waits.
+    // A waiting thread.
     let end = scheduler.end_of(seen.info.pid).unwrap();
     let outside = || Some(child()?.watched_by?.outside);
     until("it is told of the end", || outside() == Some(1));

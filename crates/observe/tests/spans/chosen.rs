@@ -1,4 +1,4 @@
-//! Which steps have spans.
+//! The steps with spans.
 
 use crate::kept::{exporter, field, has_failed, links, of_host};
 use ganger_observe::{StepSpans, Steps, trace_steps};
@@ -213,7 +213,7 @@ fn a_step_that_fails_or_panics_ends_its_span_and_is_a_cause() {
     assert_eq!(caused.count(), 1);
 }
 
-/// Sends to itself until so many messages have come.
+/// Runs a process that sends 1,000 messages to itself in turn, and returns its spans.
 fn circle(host: &str, steps: Steps) -> Vec<opentelemetry_sdk::trace::SpanData> {
     let scheduler = traced(host, steps);
     scheduler.start().unwrap();
@@ -238,7 +238,7 @@ fn a_process_that_sends_to_itself_is_not_traced_for_ever() {
     let spans = circle("circle", Steps::all().rate(0, 1).whole(50));
     assert_eq!(spans.len(), 50);
     assert!(spans.iter().all(|it| it.links.len() == 1));
-    // What is not allowed costs as much, and is handed through.
+    // A step without the right to a span costs as much, and hands its cause through.
     let spans = circle(
         "circle-none",
         Steps::all().of_type("nothing").rate(0, 1).whole(50),

@@ -1,4 +1,4 @@
-//! The spans that a test has made.
+//! The spans of a test.
 
 use opentelemetry::trace::{SpanId, Status, TracerProvider as _};
 use opentelemetry_sdk::trace::{InMemorySpanExporter, SdkTracerProvider, SpanData};
@@ -22,7 +22,7 @@ pub(crate) fn exporter() -> &'static InMemorySpanExporter {
     exporter
 }
 
-/// Returns the finished spans of steps of that host, in the order of their ends.
+/// Returns the finished spans of steps of this host, in the order of their ends.
 pub(crate) fn of_host(host: &str) -> Vec<SpanData> {
     let begin = format!("{{{host}|");
     let all = exporter().get_finished_spans().unwrap();
@@ -30,7 +30,7 @@ pub(crate) fn of_host(host: &str) -> Vec<SpanData> {
     all.into_iter().filter(is_of).collect()
 }
 
-/// Returns the finished span with that name.
+/// Returns the finished span with this name.
 pub(crate) fn named(name: &str) -> SpanData {
     let all = exporter().get_finished_spans().unwrap();
     let mut all = all.into_iter().filter(|it| it.name == name);

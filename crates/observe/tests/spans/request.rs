@@ -1,4 +1,4 @@
-//! One request, through everything that a cause goes through.
+//! A request, through each part of a cause's way.
 
 use crate::kept::{behind, exporter, field, id, links, named, of_host};
 use ganger_observe::{Steps, trace_steps};

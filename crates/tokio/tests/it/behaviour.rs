@@ -1,4 +1,4 @@
-//! The parts of tokio that work inside of processes.
+//! The working parts of tokio inside of processes.
 
 use crate::support::{ms, ok, result, start};
 use ganger_sched::Scheduler;

@@ -1,4 +1,4 @@
-//! A server that echoes, and its clients, in processes.
+//! An echo server and its clients, in processes.
 
 use crate::support::{ms, result, start, sum, until};
 use ganger_proc_api::{BoxError, process_fn};

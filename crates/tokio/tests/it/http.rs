@@ -96,7 +96,7 @@ fn hyper_serves_and_asks() {
 }
 
 /// Processes on all workers share the client's pool of connections. For each connection, the client
-/// has a task of tokio, which a thread that waits in the driver runs.
+/// has a task of tokio: a waiting thread in the driver runs the task.
 // pins: I1
 #[test]
 fn reqwest_asks() {

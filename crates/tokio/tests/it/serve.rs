@@ -116,7 +116,7 @@ fn services_of_tower_and_of_hyper_are_served() {
     assert!(read_all(&client).ends_with(&peer));
 }
 
-/// Notes which process answers.
+/// Notes the answering process.
 fn own_pid(pids: &Mutex<BTreeSet<Pid>>) -> Answer {
     let pid = here::pid().ok_or("no process")?;
     pids.lock().unwrap().insert(pid);

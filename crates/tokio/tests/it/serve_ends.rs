@@ -138,8 +138,7 @@ fn a_request_that_is_under_way_at_the_end_is_answered() {
 }
 
 /// Announces the close of the connection in an answer, also of an app that is ready at once. The
-/// client learns that the connection takes no further request, and sends none that would be cut
-/// off.
+/// client learns of the close, and sends no further request, whose answer would be cut off.
 // pins: I11
 #[test]
 fn an_answer_after_the_request_to_finish_says_that_the_connection_closes() {

@@ -174,7 +174,7 @@ fn no_other_page_has_profiles_and_traces_made() {
         for site in ["cross-site", "same-site"] {
             from("GET", path, site).refuses(403, "type the address");
         }
-        // There is no scheduler.
+        // The endpoint has no scheduler.
         for site in ["same-origin", "none"] {
             assert_eq!(from("GET", path, site).status, 404);
         }

@@ -1,4 +1,4 @@
-//! What the endpoint does to processes, and where it refuses to.
+//! Actions of the endpoint on processes, and refused actions.
 
 use super::support::{Answer, ask, get, until};
 use ganger_observe::api::{Acted, Action, Inspected, Processes, Snapshot, State};
@@ -98,7 +98,7 @@ fn a_cancelled_and_a_terminated_process_end() {
             end => panic!("{end:?}"),
         }
         goes_on(&other, &scheduler);
-        // It is no longer there.
+        // The process has ended.
         post(&endpoint, &path(pid, name), &[BEARER]).refuses(404, "no live process");
     }
 }
@@ -184,7 +184,7 @@ fn an_action_needs_the_token_its_own_origin_and_a_post() {
         let head = ask(&endpoint, "HEAD", &path, &[BEARER]);
         assert_eq!((head.status, head.body.as_str()), (405, ""));
     }
-    // What only answers takes no POST.
+    // A path for answers alone takes no POST.
     for path in ["/api/v1/snapshot", "/api/v1/processes", "/"] {
         post(&endpoint, path, &[BEARER]).refuses(405, "only answers");
     }
@@ -349,7 +349,7 @@ fn a_child_is_restarted_by_its_supervisor() {
     tree.stop();
 }
 
-/// Shows a number, and panics at an unlucky one.
+/// Shows a number, and panics at an unlucky number.
 struct Shows(u64);
 
 impl Actor for Shows {

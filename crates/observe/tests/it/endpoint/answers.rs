@@ -108,7 +108,7 @@ fn processes_are_ordered_filtered_and_counted() {
     assert!(ids.is_sorted());
     let quiet = list("by=quiet").processes;
     let quiet: Vec<_> = quiet.iter().map(|it| it.quiet_ns.unwrap()).collect();
-    // Looked at one after the other, each to about ten milliseconds.
+    // The endpoint looks at a process after the other, each to about ten milliseconds.
     let near = 100_000_000;
     assert!(quiet.is_sorted_by(|one, next| one + near >= *next));
     assert_eq!(list("scheduler=1").matched, 10);
@@ -271,7 +271,7 @@ fn dead_letters_show_the_messages_whose_types_say_how() {
         process.send(Message::of(Order { number, card })).unwrap();
     }
     process.send(Message::of(card)).unwrap();
-    // A message that comes late.
+    // A late message.
     let gone = Pid::new(scheduler.host_name(), 1 << 40);
     let late = Message::of(Order { number: 8, card });
     let late = Envelope {

@@ -1,4 +1,4 @@
-//! What the endpoint tells of a scheduler that counts and measures.
+//! Answers of the endpoint about a counting and measuring scheduler.
 
 use super::support::{connect, get, until};
 use ganger_link::LinkContext as _;
@@ -140,7 +140,7 @@ fn lists_are_ordered_by_what_is_counted() {
         window.processes.iter().all(|it| it.value == Some(0)),
         "{window:?}"
     );
-    // It begins with the question, and this one talks to itself meanwhile.
+    // The window begins with the question, and this process talks to itself meanwhile.
     let busy = scheduler.spawn(async |cx: Cx| {
         loop {
             cx.yield_now().await;
@@ -191,7 +191,7 @@ fn a_client_that_goes_ends_its_window() {
         until("the window begins", || scheduler.try_marks().is_none());
         drop(stream);
     }
-    // It would be too late behind the others.
+    // The answer would be too late behind the windows of the gone clients.
     let list: Processes = get(&endpoint, "/api/v1/processes?by=steps&window=1ms").json();
     assert_eq!(list.live, 0);
 }
@@ -208,7 +208,7 @@ fn an_order_that_no_scheduler_counts_is_refused() {
     endpoint.add(&counted);
     let idle = || process_fn(|_, _, _| Ok(()));
     let (first, second) = (plain.spawn(idle()).unwrap(), counted.spawn(idle()).unwrap());
-    // What is not counted comes last.
+    // A process without counts comes last.
     let all: Processes = get(&endpoint, "/api/v1/processes?by=age").json();
     let pids: Vec<_> = all.processes.iter().map(|it| it.pid.clone()).collect();
     assert_eq!(pids, [second.pid().to_string(), first.pid().to_string()]);

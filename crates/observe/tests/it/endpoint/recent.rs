@@ -1,4 +1,4 @@
-//! The last events of one process, over HTTP.
+//! The last events of a process, over HTTP.
 
 use super::support::{ask, get, until};
 use ganger_observe::api::{ProcessEvent, ProcessEvents};

@@ -157,7 +157,8 @@ fn two_schedulers_with_the_same_host_and_pids_are_never_mixed_up() {
     let (one, two) = (observed("twin"), observed("twin"));
     let endpoint = serve("127.0.0.1:0").scheduler(&one).scheduler(&two);
     let endpoint = endpoint.watch_waits().start().unwrap();
-    // In the first, each waits for the other. In the second, PID 1 has what PID 2 waits for.
+    // In the first scheduler, each process waits for the other. In the second scheduler, PID 2
+    // waits for the lock of PID 1.
     cross(&one);
     let lock = Arc::new(Mutex::new(()));
     let has = {
@@ -241,7 +242,7 @@ fn senders_that_wait_for_room_and_commands_that_wait_are_shown() {
     let scheduler = builder.observe(Observe::Counts).start().unwrap();
     let endpoint = serve("127.0.0.1:0").scheduler(&scheduler).watch_waits();
     let endpoint = endpoint.start().unwrap();
-    // It takes no message.
+    // The process takes no message.
     let full = scheduler.spawn(process_fn(|_, _, _| Ok(()))).unwrap();
     full.send(Message::new("first", ())).unwrap();
     let address = full.address().clone();

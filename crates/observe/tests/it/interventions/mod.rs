@@ -1,3 +1,3 @@
-//! Processes that stand still, in simulations.
+//! Suspended processes, in simulations.
 
 mod simulated;

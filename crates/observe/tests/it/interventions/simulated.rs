@@ -1,4 +1,4 @@
-//! Hands that suspend and resume at any move of a simulation.
+//! Calls of suspend and resume at any move of a simulation.
 
 use ganger_proc_api::{Pid, actor_fn};
 use ganger_sched::{Address, ContextExt as _, ProcessHandle, Suspended};
@@ -11,7 +11,7 @@ const PROCESSES: usize = 3;
 const MESSAGES: u64 = 20;
 const HANDS: usize = 60;
 
-/// A process, what it has taken, and how much that was when it stood.
+/// A process, its taken numbers, and their count at its stop.
 struct Watched {
     process: ProcessHandle<u64>,
     taken: Arc<Mutex<Vec<u64>>>,
@@ -19,8 +19,8 @@ struct Watched {
 }
 
 impl Watched {
-    /// Spawns a process that takes numbers, and sends each on to itself once, so that it is often
-    /// in a queue.
+    /// Spawns a process that takes numbers, and sends each on to itself once: so the process is
+    /// often in a queue.
     fn spawn(rt: &Rt<'_>) -> Self {
         let taken: Arc<Mutex<Vec<u64>>> = Arc::default();
         let takes = Arc::clone(&taken);

@@ -69,7 +69,7 @@ fn a_recorder_has_each_value_and_each_duration_once() {
     for (name, length) in histograms {
         assert_eq!(recorded(&first, name) as u64, length, "{name}");
     }
-    // All that is documented, with its labels, and nothing else.
+    // The published metrics are the documented metrics, with their labels.
     let mut named = BTreeMap::<String, BTreeSet<String>>::new();
     for (name, labels) in first.keys() {
         let own = labels[2..].iter().map(|it| it.0.clone());
@@ -91,7 +91,7 @@ fn a_recorder_has_each_value_and_each_duration_once() {
     publish();
 }
 
-/// Publishes to a recorder that is the program's.
+/// Publishes to the program's recorder.
 // pins: V9
 #[test]
 fn a_thread_publishes_at_once_and_a_last_time_and_ends_with_the_scheduler() {

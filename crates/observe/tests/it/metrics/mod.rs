@@ -44,7 +44,7 @@ pub(crate) fn documented_of(is_of: impl Fn(&str) -> bool) -> Vec<Documented> {
     all
 }
 
-/// Takes all that comes, and ends after 200 events.
+/// Takes all events, and ends after 200 events.
 fn takes() -> impl Process {
     let mut left = 200;
     process_fn(move |_, events, out| {

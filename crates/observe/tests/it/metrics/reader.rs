@@ -103,7 +103,7 @@ fn quoted(text: &str) -> (String, &str) {
 }
 
 impl Family {
-    /// Returns the value under that name and those labels.
+    /// Returns the value with this name and these labels.
     #[track_caller]
     pub(crate) fn get(&self, name: &str, labels: &[(&str, &str)]) -> f64 {
         let own = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
@@ -122,7 +122,8 @@ impl Family {
         labels.map(|it| &**it).collect()
     }
 
-    /// Checks that the buckets of each series grow, and that the last has all; gives their counts.
+    /// Checks whether the buckets of each series grow, and whether the last bucket has all; returns
+    /// their counts.
     pub(crate) fn counts(&self, name: &str) -> BTreeMap<Labels, Vec<(f64, f64)>> {
         let mut all = BTreeMap::<Labels, Vec<(f64, f64)>>::new();
         for ((line, labels), &count) in &self.samples {

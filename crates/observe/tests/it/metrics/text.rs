@@ -27,7 +27,7 @@ fn float(count: u64) -> f64 {
     count as f64
 }
 
-/// Returns the name that Prometheus has, by its rules: see `docs/METRICS.md`.
+/// Returns Prometheus's name of a metric, by its rules: see `docs/METRICS.md`.
 fn prometheus(name: &str, kind: &str, families: &BTreeMap<String, Family>) -> Option<String> {
     let name = name.replace('.', "_");
     let total = if kind == "counter" { "_total" } else { "" };
@@ -211,7 +211,7 @@ fn schedulers_are_told_apart_and_labels_are_escaped() {
         labels("twin", &[("node", "n")]),
     ];
     assert_eq!(seen, BTreeSet::from(expected));
-    // What needs an observed scheduler, or a limit, is left out.
+    // The document leaves out the metrics of an observed scheduler, or of a limit.
     for absent in ["ganger_process_limit", "ganger_step_duration_seconds"] {
         assert!(!families.contains_key(absent), "{absent}");
     }

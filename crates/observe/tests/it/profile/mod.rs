@@ -13,7 +13,7 @@ use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
 
-/// Enough for shares that hardly ever are out of wide bounds.
+/// Enough for shares within wide bounds in nearly all runs.
 const ENOUGH: u64 = 300;
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -22,7 +22,7 @@ fn builder() -> Builder {
     Scheduler::builder().workers(1).profiles(true)
 }
 
-// The same work by different code, which no compiler merges.
+// The same work by different code: no compiler merges the functions.
 
 #[inline(never)]
 fn grind(rounds: u64) {
@@ -45,7 +45,7 @@ fn knead(rounds: u64) {
     }
 }
 
-/// Grinds for three parts of a step, and sifts for one.
+/// Grinds for three parts of a step, and sifts for a part.
 struct Miller(u64);
 
 impl Process for Miller {
@@ -108,7 +108,7 @@ fn assert_share(part: u64, whole: u64, least: u64, most: u64) {
     );
 }
 
-/// Profiles two processes that share a worker, with steps of that many rounds.
+/// Profiles two processes on the same worker, with steps of `rounds` rounds.
 fn mill_and_bakery(rounds: u64) {
     let scheduler = builder().observe(Observe::Counts).start().unwrap();
     let spawner = scheduler.spawner().labelled("tenant;7");
@@ -119,7 +119,7 @@ fn mill_and_bakery(rounds: u64) {
     let miller = &["::Miller;mill;tenant,7;", "Miller as "][..];
     let baker = &["::Baker;bake;", "Baker as "][..];
     let of = |who: &[&str], function| with(&profile, &[who, &[function]].concat());
-    // Three parts, one and four.
+    // Three parts, a part, and four parts.
     assert_share(of(miller, "grind"), all, 22, 52);
     assert_share(of(miller, "sift"), all, 4, 25);
     assert_share(of(baker, "knead"), all, 33, 67);
@@ -140,7 +140,7 @@ fn functions_have_their_shares_below_the_processes_that_call_them() {
     mill_and_bakery(100_000);
 }
 
-/// Profiles steps that end before a question comes: the signal's handler says which step it found.
+/// Profiles steps with an end before a question comes: the signal's handler names the step found.
 // pins: V14
 #[test]
 fn short_steps_have_their_shares_as_well() {
@@ -168,7 +168,7 @@ fn idle_workers_are_not_asked() {
 
 #[inline(never)]
 fn waits_on_purpose(released: &mpsc::Receiver<()>) {
-    // Disconnected is what it waits for.
+    // The wait ends with the drop of the sender.
     let _released = released.recv();
     black_box(());
 }

@@ -7,7 +7,7 @@ use prost::Message as _;
 use std::collections::BTreeMap;
 use std::io::Read as _;
 
-/// Checks that all numbers of the file resolve, and that its stacks are the folded ones.
+/// Checks whether all numbers of the file resolve, and whether its stacks equal the folded stacks.
 #[track_caller]
 pub(crate) fn check(profile: &Profile) {
     assert_eq!(stacks(&profile.pprof(), profile.hz()), folded(profile));

@@ -1,4 +1,4 @@
-//! The last events of one process.
+//! The last events of a process.
 
 use crate::endpoint::support::until;
 use ganger_observe::{Observer, Recent};

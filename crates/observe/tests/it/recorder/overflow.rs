@@ -47,7 +47,7 @@ fn a_ring_that_is_overwritten_keeps_all_of_the_time_that_it_covers() {
         let shown = seen(&scheduler);
         let messages = instants(&shown, "message");
         let names: Vec<_> = messages.iter().map(|it| &*it.name).collect();
-        // There is one ball: nothing is missing, and nothing is in the wrong order.
+        // The players have a single ball: no event is missing, and no event is in the wrong order.
         let pairs = names.windows(2);
         assert!(pairs.clone().all(|it| it[0] != it[1]), "{names:?}");
         assert!(

@@ -200,7 +200,7 @@ fn a_blocked_step_is_a_long_turn_beside_a_spare_that_runs_the_others() {
     other.send(()).unwrap();
     let pids = (blocker.pid(), other.pid());
     assert!(other.wait().is_done());
-    // Before it is over: what a stuck program is asked.
+    // The trace of a stuck program, before the blocker's step is over.
     let shown = seen(&scheduler);
     let turns = slices(&shown, "turn");
     let of = |pid: ganger_proc_api::Pid| {

@@ -1,4 +1,4 @@
-//! The window of a trace, and slices that cross its ends.
+//! The window of a trace, and slices across its ends.
 
 use super::events::{argument, begins, completed, drawn, ends, spawned, woken, yielded};
 use super::shown::shown;
