@@ -1,5 +1,5 @@
-//! A supervised pool: callers on threads, workers that panic, jobs that are tried again. `cargo run
-//! -p ganger --example pool`
+//! A supervised pool: callers on threads, panicking workers, second tries of jobs. `cargo run -p
+//! ganger --example pool`
 
 use ganger::prelude::*;
 use std::sync::atomic::{AtomicU64, Ordering};

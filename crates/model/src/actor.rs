@@ -1,4 +1,4 @@
-//! A process that obeys its messages, starts others, and notes its events.
+//! A process, which obeys its messages, starts other processes, and notes its events.
 
 use crate::calls::{self, aim, id_of, method_of, panic_with};
 use crate::counted;
@@ -13,14 +13,14 @@ use ganger_proc_api::{
 };
 use std::sync::{Arc, Weak};
 
-/// The name of a factory that makes processes.
+/// The name of a working factory.
 pub(crate) const MAKER: &str = "makes processes";
-/// The name of a factory that panics.
+/// The name of a panicking factory.
 pub(crate) const BREAKER: &str = "panics";
 /// The name of an unregistered factory.
 const NOBODY: &str = "nobody";
 
-/// The nature of processes that take the places of others.
+/// The nature of processes in the places of other processes.
 const HEIRS: Nature = Nature {
     manners: Manners::Finishes,
     probes: true,
@@ -36,7 +36,7 @@ pub(crate) struct Actor {
     holds: bool,
     /// The monitored processes, with their tags.
     monitors: Vec<(Pid, Number)>,
-    /// The yield after which the actor finishes.
+    /// The last yield before the end of the actor.
     last_wish: Option<Number>,
     /// Its `init` gives other threads time to catch up.
     gives_way: bool,

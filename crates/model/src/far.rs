@@ -70,7 +70,7 @@ pub(crate) fn set(world: &Arc<World>, rt: &Rt<'_>, place: Place, is_there: bool)
     world.reach("a place comes or goes (R3)", expected, found);
 }
 
-/// Adds a place; false when it was there.
+/// Adds a place; returns false for a known place.
 pub(crate) fn add(world: &Arc<World>, rt: &Rt<'_>, place: Place) -> bool {
     let (router, at) = (rt.router(), Arc::new(At(Arc::downgrade(world), place)));
     match place {
@@ -123,7 +123,7 @@ pub(crate) fn send(
     }
 }
 
-/// Checks the envelopes that came back late.
+/// Checks the envelopes back late.
 pub(crate) fn look_at_returned(world: &World, rt: &Rt<'_>) {
     for error in rt.returned() {
         let found = Sent::refused(error.kind);

@@ -116,7 +116,7 @@ pub enum Op {
     },
 }
 
-/// The way in which a process takes messages that wait for room.
+/// A process's way to take messages from a wait for room.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Way {
     /// The process takes messages all the while.
@@ -144,7 +144,7 @@ pub struct Far {
 pub enum Place {
     /// Another host of the same node.
     Host,
-    /// Another node, which is a peer.
+    /// Another node: a peer.
     Peer,
     /// All other nodes.
     Elsewhere,
@@ -198,7 +198,7 @@ pub enum Next {
     Process(Start),
     /// The product of a factory.
     Factory,
-    /// A factory that panics.
+    /// A panicking factory.
     PanickingFactory,
     /// An unregistered factory.
     UnknownFactory,

@@ -17,7 +17,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The time for which spares wait to be needed again, so that they end within a plan.
+/// The time of spares without work before their end: they end within a plan.
 const BRIEFLY: Duration = Duration::from_millis(30);
 
 /// The result of a plan.
@@ -44,7 +44,7 @@ pub fn play_bytes(bytes: &[u8]) {
 /// # Panics
 /// If anything differs. The text has the difference, and the events before.
 pub fn play(plan: &Plan) -> Played {
-    // What is counted takes no part in what happens: each plan may have any of them.
+    // Counts take no part in the events of a plan: each plan may have any level.
     let level = match plan.seed % 3 {
         0 => Observe::Off,
         1 => Observe::Counts,

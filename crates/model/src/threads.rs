@@ -2,9 +2,9 @@
 //! of its own.
 //!
 //! Each of these worlds waits after each act until all its events are over. So the events of a
-//! world have a single order, and the specification knows the right results. Between the worlds
-//! there is no order. They share the workers, the queues, the tables, the pools and the mailboxes'
-//! memory.
+//! world have a single order, and the specification knows the right results. Events of different
+//! worlds have no order. They share the workers, the queues, the tables, the pools and the
+//! mailboxes' memory.
 //!
 //! Within a world, several threads at once may send to a single process (`volley`), block there
 //! until there is room (`press`), and submit (`crowd`).

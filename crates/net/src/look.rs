@@ -1,6 +1,6 @@
-//! What is known of the open sockets of a network: for crates that show them to people.
+//! Descriptions of the open sockets of a network: for crates with a view for people.
 //!
-//! **Problem.** A reader asks which sockets are open, and which process waits on each. A socket
+//! **Problem.** A reader asks for the open sockets, and for the waiting process of each. A socket
 //! that kept its addresses and its waiters by name would pay for readers that never come.
 //!
 //! **Protocol.** The network has a weak reference to each socket. A reader takes those of a page,
@@ -21,9 +21,9 @@ pub struct SocketLook {
     pub id: u64,
     /// What it is.
     pub kind: SocketKind,
-    /// The address of this side, where there is one.
+    /// The address of this side, if any.
     pub local: Option<String>,
-    /// The address of the peer, where there is one.
+    /// The address of the peer, if any.
     pub peer: Option<String>,
     /// The operations that wait until it is ready, at most 16.
     pub waiters: Vec<SocketWaiter>,
@@ -89,7 +89,7 @@ impl fmt::Display for SocketKind {
     }
 }
 
-/// What a socket says of itself.
+/// The description of a socket by the socket.
 pub struct About {
     pub(crate) kind: SocketKind,
     pub(crate) local: Option<String>,

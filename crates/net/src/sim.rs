@@ -209,8 +209,8 @@ impl Lan {
     }
 }
 
-/// The network follows what the test does to machines. A crashed machine resets its connections, as
-/// a killed program: [`Lan::crash`] has the other way.
+/// The network follows the test's acts on machines. A crashed machine resets its connections, as a
+/// killed program: [`Lan::crash`] has the other way.
 impl Carrier for Lan {
     fn set_now(&self, _: Duration) {}
 

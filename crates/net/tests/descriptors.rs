@@ -18,7 +18,7 @@ fn descriptors() -> usize {
     fs::read_dir("/proc/self/fd").unwrap().count()
 }
 
-/// Runs one task to its end.
+/// Runs a task to its end.
 fn run<F>(body: impl FnOnce(Cx) -> F + Send + 'static)
 where
     F: Future<Output = Result<(), BoxError>> + Send + 'static,

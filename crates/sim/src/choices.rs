@@ -5,7 +5,7 @@ use crate::strategy::Strategy;
 use fastrand::Rng;
 use ganger_proc_api::Pid;
 
-/// A decision: which of `of` alternatives.
+/// A decision: the choice of an alternative among `of`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Decision {
     pub(crate) of: u32,
@@ -49,11 +49,11 @@ pub(crate) struct Choices {
 /// The pick of the next actor.
 const PICK: &str = "actor";
 
-/// The most moves in a row for which the first alternative is the actor of the last move. Then it
-/// is another actor, so that a process that never waits keeps none from moving.
+/// The most moves in a row for which the first alternative is the actor of the last move. Then the
+/// first alternative is another actor, so a process without a wait keeps no actor from its moves.
 const IN_A_ROW: u32 = 100;
 
-/// Priorities begin above; those that have fallen are below.
+/// Priorities begin above this number; fallen priorities are below.
 const HIGH: u64 = u64::MAX / 2;
 
 /// How chance picks the next actor.
@@ -314,7 +314,7 @@ mod tests {
         let moves: Vec<_> = (0..50).map(|nth| choices.actor(&[0, 1, 2], nth)).collect();
         let changes = moves.windows(2).filter(|pair| pair[0] != pair[1]).count();
         assert_eq!(changes, 2, "{moves:?}");
-        // An actor that can't move is passed over.
+        // The choice passes over an actor without a move.
         assert_eq!(choices.actor(&[2], 50), 0);
     }
 

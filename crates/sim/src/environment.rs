@@ -1,4 +1,4 @@
-//! The runs that the environment asks for.
+//! The runs named in the environment.
 
 use crate::failure::DECISIONS;
 use std::env;

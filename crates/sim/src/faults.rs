@@ -26,7 +26,7 @@ use std::time::Duration;
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Faults {
-    /// A worker that could steal finds nothing.
+    /// A worker with a chance to steal finds nothing.
     pub steal_fails: u32,
     /// A worker stands still for up to a hundred moves of other actors, like a thread that the
     /// system has taken off its processor.

@@ -1,7 +1,8 @@
-//! The moves of a run: which is next, when time passes, what is checked.
+//! The moves of a run: the choice of the next move, the time, the checks.
 //!
-//! A run has one machine, or several that start, crash and start again. Machines take turns: each
-//! actor of each machine is an alternative of the same decision. Time passes for all at once.
+//! A run has a single machine, or several machines, which start, crash and start again. Machines
+//! take turns: each actor of each machine is an alternative of the same decision. Time passes for
+//! all at once.
 
 use crate::choices::Choices;
 use crate::faults::{Faults, JUMP, LATE, MOVES};
@@ -49,7 +50,7 @@ pub(crate) struct Core<'a> {
     moves: Cell<u64>,
     /// After how many of the moves the promises could be checked.
     pub(crate) audits: Cell<u64>,
-    /// The machine that moves.
+    /// The moving machine.
     present: RefCell<Option<Rc<Seat<'a>>>>,
     limit: u64,
     seed: Option<u64>,
@@ -108,7 +109,7 @@ impl<'a> Core<'a> {
             unreachable!("there is no other host: {error}");
         }
         let seats = self.seats.borrow();
-        // The first number behind those of the first machine is that of the carriers.
+        // The first number behind the numbers of the first machine belongs to the carriers.
         let ids = seats.iter().map(|seat| seat.ids()).sum::<usize>();
         let first = ids + usize::from(ids > 0);
         drop(seats);
@@ -166,7 +167,7 @@ impl<'a> Core<'a> {
         }
     }
 
-    /// Adds what was noted to the trace.
+    /// Adds the notes to the trace.
     pub(crate) fn add_notes(&self) {
         self.trace.borrow_mut().add_between(sim::noted());
     }
@@ -358,8 +359,8 @@ impl<'a> Core<'a> {
         panic!("{why}");
     }
 
-    /// Ends a run that has gone well. What the processes of crashed machines have left is dropped
-    /// now: nothing looks any more.
+    /// Ends a run without a failure. Drops the remains of the crashed machines' processes: nothing
+    /// looks any more.
     #[track_caller]
     pub(crate) fn finish(&self) {
         self.choices.borrow_mut().calm_down();
@@ -413,7 +414,7 @@ impl<'a> Core<'a> {
         self.add_notes();
     }
 
-    /// Picks the actor that moves next. Lets time pass when none can move; returns `None` when no
+    /// Picks the actor of the next move. Lets time pass when none can move; returns `None` when no
     /// timer is set either.
     #[track_caller]
     fn next_actor(&self) -> Option<Actors<'a>> {
@@ -503,7 +504,7 @@ impl<'a> Core<'a> {
         }
     }
 
-    /// Takes note that no actor moves for `time`.
+    /// Notes a time without a move.
     ///
     /// # Panics
     /// When processes have waited for too long behind blocking steps although a spare is free.

@@ -116,7 +116,7 @@ impl Inner {
         }
     }
 
-    /// Takes note that an envelope has arrived.
+    /// Notes the arrival of an envelope.
     fn leave(&self, stream: Stream) {
         let mut traffic = self.traffic();
         if let Some((count, _)) = traffic.late.get_mut(&stream) {

@@ -1,4 +1,4 @@
-//! The clock of a machine, which may go slower or faster than that of the simulation.
+//! The clock of a machine, which may go slower or faster than the clock of the simulation.
 
 use std::time::Duration;
 

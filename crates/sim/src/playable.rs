@@ -9,7 +9,7 @@ use std::rc::Rc;
 /// How a run begins.
 #[derive(Clone, Copy)]
 pub(crate) enum Machines {
-    /// With a machine, which is the only one.
+    /// A run with a single machine.
     One,
     /// Without a machine.
     Several,
@@ -18,7 +18,7 @@ pub(crate) enum Machines {
 /// Plays a run.
 pub(crate) type Run<'a> = dyn Fn(&Rc<Core<'_>>) + 'a;
 
-/// A test that may run many times. Without its own type, all tests of a program share the code
+/// A test for any number of runs. Without its own type, all tests of a program share the code
 /// around their runs.
 pub(crate) struct Test<'a> {
     pub(crate) machines: Machines,
@@ -44,7 +44,7 @@ pub(crate) fn of_several<'a>(test: impl Fn(&World<'_>) + 'a) -> Test<'a> {
     }
 }
 
-/// Turns a test that runs once into a test for code that does not know its type.
+/// Turns a test for a single run into a test for code without knowledge of its type.
 pub(crate) fn once(test: impl FnOnce(&Rt<'_>)) -> impl Fn(&Rt<'_>) {
     let test = Cell::new(Some(test));
     move |rt: &Rt<'_>| {

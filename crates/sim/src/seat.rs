@@ -28,7 +28,7 @@ pub(crate) struct Seat<'a> {
     /// Until when it stands still.
     paused: Cell<Option<Duration>>,
     pace: Cell<Pace>,
-    /// What its threads are inside of, such as a network.
+    /// The surroundings of its threads, such as a network.
     around: Option<Arc<Around>>,
 }
 

@@ -81,8 +81,8 @@ impl Search<'_> {
         candidate != self.best && self.attempt_plan(&candidate, None)
     }
 
-    /// Attempts a change of the test's choices, as `attempt` does. Moves that no longer fit are
-    /// made by chance.
+    /// Attempts a change of the test's choices, as `attempt` does. Chance makes the moves that do
+    /// not fit any more.
     fn attempt_anew(&mut self, change: impl FnOnce(&mut Plan)) -> bool {
         let mut candidate = self.best.clone();
         change(&mut candidate);

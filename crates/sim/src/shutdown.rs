@@ -46,7 +46,7 @@ impl<'a> Core<'a> {
         machine.report()
     }
 
-    /// Goes on with a shutdown that has begun.
+    /// Goes on with a begun shutdown.
     pub(crate) fn go_on_stopping(&self, seat: &Rc<Seat<'a>>) {
         let machine = &seat.machine;
         if seat.shutdown.is_halted.get() || !machine.is_stopping() {

@@ -2,7 +2,7 @@
 //!
 //! A step holds a lock while other actors move, and a process among them takes the same lock: both
 //! wait for each other for ever, because they are on the same thread. A thread of its own notices
-//! such a wait, and ends the program. It counts seconds of its own sleep, so that a debugger may
+//! such a wait, and ends the program. The thread counts seconds of its own sleep, so a debugger may
 //! stop the program for any time.
 
 use std::io::{self, Write};
@@ -45,8 +45,7 @@ impl Moves {
         self.watched.retain(|it| it.nth != nth);
     }
 
-    /// Takes note that a second has passed. Returns the description of a stuck move, if one is
-    /// stuck.
+    /// Notes a passed second. Returns the description of a stuck move, if any.
     fn tick(&mut self) -> Option<String> {
         self.watched.iter_mut().for_each(|it| it.seconds += 1);
         let stuck = self.watched.iter().find(|it| it.seconds >= LIMIT)?;

@@ -146,7 +146,7 @@ impl<'a> World<'a> {
     }
 
     /// Ends the machine at once: its processes take no further step, nothing of it closes, and
-    /// nothing arrives at it. Messages of others to the machine are lost.
+    /// nothing arrives at it. The machine loses all messages to it.
     ///
     /// The memory of its processes is freed at the end of the run.
     ///
@@ -160,8 +160,8 @@ impl<'a> World<'a> {
         self.core.tell_carriers(Change::Crashed(seat.name));
     }
 
-    /// Starts a machine again under the same name, with a new scheduler. A machine that has not
-    /// crashed crashes first.
+    /// Starts a machine again under the same name, with a new scheduler. A running machine crashes
+    /// first.
     ///
     /// # Panics
     /// When the machine has not started.
@@ -261,7 +261,7 @@ impl<'a> World<'a> {
         seat.set_rate(self.core.now(), rate);
     }
 
-    /// Adds what carries between the machines.
+    /// Adds a carrier between the machines.
     pub fn carrier(&self, carrier: impl Carrier + 'static) {
         self.core.add_carrier(Rc::new(carrier));
     }

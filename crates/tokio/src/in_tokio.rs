@@ -32,7 +32,7 @@ pub struct RuntimeGone;
 /// # Errors
 /// [`RuntimeGone`] when the runtime has been shut down.
 pub async fn in_tokio<F: Future>(handle: &Handle, future: F) -> Result<F::Output, RuntimeGone> {
-    // A runtime that is gone cancels its new tasks.
+    // A gone runtime cancels its new tasks.
     handle.spawn(async {}).await.map_err(|_| RuntimeGone)?;
     let mut future = pin!(future);
     let result = poll_fn(|context| {

@@ -28,7 +28,7 @@ pub enum Fault {
         crate::text::duration(*.0)
     )]
     Slow(Duration),
-    /// There is no token.
+    /// The token is missing.
     #[error("the endpoint needs its token: give it by --token, or in GANGER_TOKEN")]
     Token,
     /// The token is wrong.

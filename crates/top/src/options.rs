@@ -55,10 +55,10 @@ pub struct Options {
 }
 
 impl Options {
-    /// Checks what the options of a single look need.
+    /// Checks the needs of the options for a single look.
     ///
     /// # Errors
-    /// A sentence that says what to add.
+    /// A sentence with the missing option.
     pub fn check(&self) -> Result<(), String> {
         let given = [("--json", self.json), ("--top", self.top.is_some())];
         match given.into_iter().find(|it| it.1 && !self.once) {

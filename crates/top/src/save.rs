@@ -8,7 +8,7 @@ use std::io::{self, BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// The most files of one name in a folder.
+/// The most files of the same name in a folder.
 const FILES: u32 = 10_000;
 
 /// Saves a trace of the last time in a new file of a folder. Returns its path and size. A failed

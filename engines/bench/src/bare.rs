@@ -17,8 +17,8 @@ pub(crate) const NODE: &str = "bare";
 const THERE: &str = "bare.there";
 const BACK: &str = "bare.back";
 
-/// After so many messages the sender waits for an answer. Without that the broker cuts a receiver
-/// off, and the sender hears nothing of it.
+/// After so many messages the sender waits for an answer. Without the answer the broker cuts a
+/// receiver off, and the sender hears nothing of the cut.
 const IN_FLIGHT: u64 = 20_000;
 
 const PATIENCE: Duration = Duration::from_secs(60);

@@ -4,8 +4,8 @@
 //! cargo run --release --manifest-path engines/Cargo.toml -p ganger-bench-nats -- X1 X2
 //! ```
 //!
-//! Without rows all: X1 to X5, and X16. `quick` shows that they work. A broker is started: named by
-//! `GANGER_NATS_SERVER`, or of the PATH.
+//! Without rows all: X1 to X5, and X16. `quick` shows whether they work. A broker is started: named
+//! by `GANGER_NATS_SERVER`, or of the PATH.
 
 mod bare;
 #[allow(dead_code, reason = "the tests use more of it")]
@@ -110,7 +110,7 @@ fn start() -> Result<(), BoxError> {
     if let Some(place) = Place::of_second() {
         return match &place.seed {
             Some(url) if place.node == bare::NODE => bare::serve(url),
-            // It has the nodes' processes, whatever the row.
+            // The second program has the nodes' processes in each row.
             _ => run(&jobs[0], OverNats("")).map(drop),
         };
     }

@@ -68,7 +68,7 @@ impl Carrier {
     }
 
     pub(crate) fn max_frame(&self) -> usize {
-        // Ordering: a number alone; `start` has returned before a caller relies on it.
+        // Ordering: a number alone; `start` has returned before a caller relies on the number.
         self.max_frame.load(Ordering::Relaxed)
     }
 
@@ -78,13 +78,13 @@ impl Carrier {
         Stats {
             is_connected: Lane::ALL.map(|lane| self.outbox(lane).is_open()),
             out: Lane::ALL.map(|lane| self.outbox(lane).counts()),
-            // Ordering: as above.
+            // Ordering: a figure for people, which leads to no other figure.
             received: [control, data].map(|count| count.load(Ordering::Relaxed)),
-            // Ordering: as above.
+            // Ordering: a figure for people, which leads to no other figure.
             foreign: self.foreign.load(Ordering::Relaxed),
-            // Ordering: as above.
+            // Ordering: a figure for people, which leads to no other figure.
             slow: self.slow.load(Ordering::Relaxed),
-            // Ordering: as above.
+            // Ordering: a figure for people, which leads to no other figure.
             reconnects: self.reconnects.load(Ordering::Relaxed),
             nodes: self.peers().names(),
         }
@@ -224,7 +224,7 @@ async fn open(carrier: &Arc<Carrier>, servers: &[ServerAddr]) -> Result<Lanes, N
     if payload < LEAST_PAYLOAD {
         return Err(NatsError::SmallPayload(payload));
     }
-    // Ordering: see `max_frame`.
+    // Ordering: a number alone; `start` returns before a caller relies on the number.
     (carrier.max_frame).store((payload - CHECKSUM).min(MAX_FRAME), Ordering::Relaxed);
     let subjects = &carrier.subjects;
     let inboxes = [
@@ -266,8 +266,8 @@ async fn subscribe(client: &Client, subject: String) -> Result<Subscriber, NatsE
 }
 
 /// Waits until the broker has all of the client's words. The client asks a question to no node, and
-/// the broker answers that there is none. The client asks again until the end: a broker that goes
-/// away meanwhile takes the question along.
+/// the broker answers with the lack of a receiver. The client asks again until the end: a broker
+/// that goes away meanwhile takes the question along.
 async fn settle(client: &Client, subjects: &Subjects, end: Instant) -> Result<(), NatsError> {
     loop {
         let asked = client.request(subjects.question(), Bytes::new());
@@ -321,8 +321,8 @@ async fn listen(carrier: Arc<Carrier>, mut beacons: Subscriber) {
     }
 }
 
-/// Runs the keeper, which sends beacons, and looks whether the connections are there, and the
-/// others' beacons come. Events say it sooner, but the client drops events when it has many.
+/// Runs the keeper, which sends beacons, and looks for the connections and for the other nodes'
+/// beacons. Events tell a change sooner, but the client drops events when many wait.
 async fn keep(carrier: Arc<Carrier>, clients: [Client; 2], run: u64) {
     let control = &clients[Lane::Control.index()];
     let subject = carrier.subjects.beacon();
@@ -381,7 +381,7 @@ async fn leave(carrier: &Carrier, control: &Client, run: u64) {
     }
     let farewell = Beacon { run, leaves: true };
     let bytes = Bytes::copy_from_slice(&farewell.encode());
-    // Errors say that the client has ended: then the others notice the silence.
+    // An error tells the end of the client: then the other nodes notice the silence.
     let _ended = control.publish(carrier.subjects.beacon(), bytes).await;
     let _ended = control.flush().await;
 }

@@ -17,7 +17,7 @@ const CLIENT_QUEUE: usize = 64;
 /// of the shortest.
 const SUBSCRIPTION: usize = 1 << 16;
 
-/// How long a server has to answer.
+/// The time of a server for its answer.
 pub(crate) const ANSWER: Duration = Duration::from_secs(2);
 
 /// The most time between two attempts. The client's own limit of 4 s would be more than half of the

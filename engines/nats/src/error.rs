@@ -77,7 +77,7 @@ pub enum NatsError {
         "the store needs three servers with JetStream, or a single server without a cluster: {0}"
     )]
     FewServers(String),
-    /// The store's stream has settings that lose acknowledged writes.
+    /// The store's stream would lose acknowledged writes by its settings.
     #[error(
         "the stream {stream} would lose acknowledged writes by its settings: {faults}. Edit or \
          delete the stream"

@@ -95,7 +95,7 @@ impl Outbox {
         true
     }
 
-    /// Notes that the connection has come or gone. Returns the nodes to be told.
+    /// Notes the begin or the end of the connection. Returns the nodes to be told.
     pub(crate) fn set_open(&self, is_open: bool) -> Vec<NodeId> {
         let mut inner = self.inner();
         inner.is_open = is_open;

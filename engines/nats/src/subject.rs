@@ -72,7 +72,7 @@ impl Subjects {
         format!("{ROOT}.{cluster}.{me}.{me}.question")
     }
 
-    /// Returns the subjects that the node needs, in words.
+    /// Returns the subjects needed by the node, in words.
     pub(crate) fn rights(&self) -> String {
         let Self { cluster, me } = self;
         format!(

@@ -61,7 +61,7 @@ pub(crate) struct Faults {
     tree: Tree,
     /// How often calm was asked for. A computing step reads the count to see its end.
     calms: Arc<AtomicU64>,
-    /// The processes that wait for each other.
+    /// The processes in a wait for each other.
     tangled: std::sync::Mutex<Vec<Pid>>,
 }
 

@@ -18,7 +18,7 @@ use std::io::{IsTerminal as _, stdin};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The parts that run until the end of `main`.
+/// The parts to keep until the end of `main`.
 pub(crate) struct Observed {
     pub(crate) scheduler: Scheduler,
     /// Keeps the tree.

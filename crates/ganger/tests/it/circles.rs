@@ -13,7 +13,7 @@ fn on_node() -> (Scheduler, Arc<Node>) {
     (builder.router(router).build().unwrap(), node)
 }
 
-/// A scheduler that is set later.
+/// A scheduler, set later.
 type Later = Arc<OnceLock<WeakHandle>>;
 
 fn send_to(scheduler: &Later, envelope: Envelope) -> Result<(), SendError> {

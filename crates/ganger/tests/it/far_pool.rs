@@ -52,7 +52,7 @@ fn a_pool_takes_jobs_of_another_node() {
     let first = call(5).begin();
     let refused = text(ask(5));
     assert_eq!(refused, PoolError::Full { queued: 1 }.to_string());
-    // The job of a caller that leaves is not carried out.
+    // The pool does not carry out the job of a caller that leaves.
     drop(first);
     // The word is there before a later call.
     let unknown = at_alpha.call_on::<u32, u32>(place, "nothing", 1);

@@ -91,7 +91,7 @@ fn end(ends: Ends, ctx: &Context, out: &mut StepOutput) -> StepResult {
     Ok(())
 }
 
-/// Notes a process that is about to start.
+/// Notes a process before its start.
 fn note(notes: &Shared, child: &Address) -> Result<(), BoxError> {
     child.add_exit_action(Box::new(Note(Arc::clone(notes))))?;
     Ok(())

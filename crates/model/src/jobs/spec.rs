@@ -102,7 +102,7 @@ pub(super) struct Spec {
     is_suspended: bool,
     has_stopped: bool,
     pub(super) counts: Counts,
-    /// By the numbers of the jobs. A caller that has left gets none.
+    /// By the numbers of the jobs. A caller gets no answer after it has left.
     pub(super) answers: BTreeMap<usize, Answer>,
     /// The handler's notices of jobs that were not carried out.
     pub(super) handled: Vec<(usize, Answer)>,

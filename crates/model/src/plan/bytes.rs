@@ -27,7 +27,7 @@ const MIXED_IN: [Act; 8] = [
     Act::Panic,
 ];
 
-/// The acts that are sent between the messages of several senders that wait for room.
+/// The acts sent between the messages of several senders in a wait for room.
 const PRESSED_IN: [Act; 8] = [
     Act::Note,
     Act::GoOn,
@@ -39,7 +39,7 @@ const PRESSED_IN: [Act; 8] = [
     Act::Panic,
 ];
 
-/// The ways in which a process takes messages that wait for room.
+/// A process's ways to take messages from a wait for room.
 const WAYS: [Way; 8] = [
     Way::Open,
     Way::Then(Act::Release),

@@ -1,4 +1,4 @@
-//! The results that calls must return.
+//! The right results of calls.
 
 use super::life::Life;
 use super::{Broken, Spec, Stage};
@@ -216,7 +216,7 @@ impl Spec {
         self.processes.insert(process, Stage::Offered);
     }
 
-    /// Notes the process that will take another's place.
+    /// Notes the successor of a process.
     pub(super) fn offer(&mut self, heir: Heir, stage: Stage) {
         if let Heir::Process(process) = heir {
             self.processes.insert(process, stage);

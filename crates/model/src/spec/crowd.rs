@@ -1,4 +1,4 @@
-//! Several threads that submit at once. The winner of a contested PID or of the last place is left
+//! Submits by several threads at once. The winner of a contested PID or of the last place is left
 //! open, until all have reported their results.
 
 use super::life::{Life, Phase};

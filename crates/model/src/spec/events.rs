@@ -209,7 +209,7 @@ impl Spec {
         }
     }
 
-    /// Finishes the next yields that have no handler.
+    /// Finishes the next yields without a handler.
     fn finish_unknown(&mut self, nth: usize) -> Result<(), Broken> {
         while let Some(&(yielded, Kind::Unknown)) = self.lives[nth].dispatching.front() {
             self.lives[nth].dispatching.pop_front();

@@ -33,7 +33,7 @@ pub(super) enum Phase {
     Starting,
     /// The hook has refused it.
     Refused,
-    /// The process has been closed after that.
+    /// The process has been closed after the refusal.
     RolledBack,
     /// Between steps.
     Waits,
@@ -78,7 +78,7 @@ pub(super) struct Life {
     pub(super) may_be_told: bool,
     /// A step has been shown the request to finish.
     is_prepared: bool,
-    /// Messages that wait for room.
+    /// Messages in a wait for room.
     pub(super) waiting: VecDeque<Number>,
     /// The messages of each sender, of several that send at once.
     pub(super) streams: Vec<Stream>,

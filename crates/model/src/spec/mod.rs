@@ -280,7 +280,7 @@ impl Counts {
         by_themselves + self.cancelled + self.terminated + self.upgrades_failed
     }
 
-    /// Checks that a scheduler has the same counts.
+    /// Checks whether a scheduler has the same counts.
     pub(crate) fn check(self, stats: &WorkerStats) -> Result<(), Broken> {
         let counted = Self::from(stats);
         if counted == self {

@@ -1,4 +1,4 @@
-//! Senders that wait for room.
+//! Senders in a wait for room.
 
 use super::life::Life;
 use super::{Broken, Spec};

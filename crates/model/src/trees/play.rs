@@ -158,7 +158,7 @@ fn play(rt: &Rt<'_>, plan: &TreePlan, broken: Option<usize>, acts: &[TreeAct]) {
     };
     let (mut next, mut before) = (plan.children.len(), BTreeMap::new());
     for act in acts.iter().chain([&TreeAct::StopAll]) {
-        // What an act has armed lets time pass before the next act.
+        // A timer armed by an act lets time pass before the next act.
         world.now = rt.now();
         let verdict = match act {
             TreeAct::End(number, below, how) => {

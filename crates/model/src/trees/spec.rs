@@ -17,7 +17,7 @@ pub struct TreePlan {
     pub auto: AutoShutdown,
     /// How many failures there may be within 5 seconds.
     pub most: u32,
-    /// Its children, which are named by their numbers.
+    /// Its children, named by their numbers.
     pub children: Vec<ChildPlan>,
 }
 

@@ -83,7 +83,7 @@ struct Exit {
     end_event: EndEvent,
 }
 
-/// The event that says that the child may have ended.
+/// The event of a possible end of the child.
 enum EndEvent {
     #[cfg(target_os = "linux")]
     Descriptor(OwnedFd),
@@ -173,7 +173,7 @@ impl Child {
     /// Closes `stdin`, reads the rest of the output pipes, and waits until the child has ended.
     ///
     /// # Errors
-    /// As for [`wait`](Self::wait), and those of reads.
+    /// The errors of [`wait`](Self::wait), and the errors of reads.
     pub async fn output(mut self) -> io::Result<Output> {
         drop(self.stdin.take());
         let (stdout, stderr) = both(rest(self.stdout.take()), rest(self.stderr.take())).await;

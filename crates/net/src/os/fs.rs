@@ -1,4 +1,4 @@
-//! Whole files, by the threads that may block.
+//! Whole files, by threads with the right to block.
 //!
 //! For all other work on files, and for other blocking calls, use `Cx::blocking` of `ganger-task`,
 //! or `Context::blocking` inside of a step. They use the same threads, at most

@@ -86,7 +86,7 @@ pub(crate) struct Deadline {
     pub(crate) at: u64,
 }
 
-/// The number of events that a wait takes.
+/// The most events of a wait.
 const MAX_EVENTS: usize = 256;
 
 /// A poller. Only one thread at a time waits in it.

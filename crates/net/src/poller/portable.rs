@@ -8,7 +8,7 @@ use std::num::NonZeroUsize;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// A poller. Only one thread at a time waits in it.
+/// A poller. Only one thread at a time waits in the poller.
 #[derive(Debug)]
 pub(crate) struct Poller {
     poller: polling::Poller,

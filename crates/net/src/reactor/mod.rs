@@ -48,7 +48,7 @@ struct Registered {
     socket: Weak<dyn Look>,
 }
 
-/// A socket that readers look at.
+/// A socket in the view of readers.
 pub(crate) trait Look: Send + Sync {
     /// Describes the socket; `None` after the close.
     fn look(&self) -> Option<SocketLook>;
@@ -292,7 +292,7 @@ impl Reactor {
         scoped(&DISPATCHING, self, dispatch);
     }
 
-    /// Wakes the operations that events concern.
+    /// Wakes the operations of these events.
     pub(crate) fn dispatch(&self, events: Vec<IoEvent>) {
         let mut wakers = Vec::with_capacity(events.len());
         let sockets = lock(&self.sockets);

@@ -15,8 +15,8 @@
 //! **Why no event is lost.** The answer of the system contains each event before the try. A later
 //! event either moves the tick on before the operation clears the mark, or finds its waker.
 //!
-//! **Turns for others.** After [`MAX_IN_A_ROW`] operations that found their direction ready, the
-//! next one gives way. A process whose wait ends with an event has let others run, so its
+//! **Turns for others.** After [`MAX_IN_A_ROW`] operations with a ready direction, the next
+//! operation gives way. A process whose wait ends with an event has let others run, so its
 //! operations in the other direction begin anew: a server that waits for each request would else
 //! give way for its answers.
 //!

@@ -1,4 +1,4 @@
-//! Calls that block their thread, made for a process that waits.
+//! Blocking calls for waiting processes.
 //!
 //! A new process makes the call, and a spare replaces its worker: `Builder::max_spares` bounds
 //! these threads, as for `Context::blocking`. The caller waits for a socket that becomes ready when

@@ -250,8 +250,8 @@ impl<R: AsyncRead + Unpin> BufReader<R> {
     /// Reads the bytes before the next delimiter, as [`next_line`](Self::next_line) does.
     ///
     /// # Errors
-    /// As there, without `NotText`. [`skip_until`](Self::skip_until) passes over bytes beyond the
-    /// limit.
+    /// The errors of [`next_line`](Self::next_line), without `NotText`.
+    /// [`skip_until`](Self::skip_until) passes over bytes beyond the limit.
     pub async fn next_until(
         &mut self,
         delimiter: u8,
@@ -308,7 +308,7 @@ impl<R: AsyncRead + Unpin> BufReader<R> {
     /// Skips as [`skip_line`](Self::skip_line) does, up to another delimiter.
     ///
     /// # Errors
-    /// As there.
+    /// The errors of [`skip_line`](Self::skip_line).
     pub async fn skip_until(&mut self, delimiter: u8) -> io::Result<bool> {
         loop {
             match self.find(delimiter) {

@@ -58,7 +58,7 @@ impl<L: Listening> Listener<L> {
     /// open, the system takes connections even after the close of this listener.
     ///
     /// # Errors
-    /// As there.
+    /// The errors of [`Stream::descriptor`].
     pub fn descriptor(&self) -> io::Result<Descriptor> {
         of(&self.0)
     }
@@ -68,7 +68,7 @@ impl UdpSocket {
     /// Returns another descriptor of the system's socket: see [`Stream::descriptor`].
     ///
     /// # Errors
-    /// As there.
+    /// The errors of [`Stream::descriptor`].
     pub fn descriptor(&self) -> io::Result<Descriptor> {
         of(&self.0)
     }

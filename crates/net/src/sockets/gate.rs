@@ -16,7 +16,7 @@ pub(crate) struct Gate {
     open: Mutex<usize>,
 }
 
-/// A connection that counts. Its drop frees the place.
+/// The place of a connection. Its drop frees the place.
 pub(crate) struct Permit(Arc<Gate>);
 
 impl Gate {

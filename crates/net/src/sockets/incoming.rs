@@ -143,7 +143,7 @@ mod tests {
     use std::net::Shutdown;
     use std::sync::Mutex;
 
-    /// Fails in one way after another, and then accepts.
+    /// Fails in each of these ways, and then accepts.
     struct Fails(Mutex<Vec<Errno>>);
 
     struct Accepted;

@@ -12,8 +12,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-/// The number of slices in one system call. More slices would make a write short without a lack of
-/// room.
+/// The most slices in a system call. More slices would make a write short without a lack of room.
 const MOST_SLICES: usize = 1024;
 
 /// A connection: a [`TcpStream`](crate::TcpStream) or a [`UnixStream`](crate::UnixStream).
@@ -144,7 +143,7 @@ impl<T: Transport> ReadHalf<T> {
     /// Reads bytes: see [`Stream::read`].
     ///
     /// # Errors
-    /// As there.
+    /// The errors of [`Stream::read`].
     pub async fn read(&self, buffer: &mut [u8]) -> io::Result<usize> {
         read(&self.0, buffer).await
     }
@@ -152,7 +151,7 @@ impl<T: Transport> ReadHalf<T> {
     /// Fills the buffer: see [`Stream::read_exact`].
     ///
     /// # Errors
-    /// As there.
+    /// The errors of [`Stream::read_exact`].
     pub async fn read_exact(&self, buffer: &mut [u8]) -> io::Result<()> {
         read_exact(&self.0, buffer).await
     }
@@ -195,7 +194,7 @@ impl<T: Transport> WriteHalf<T> {
     /// Writes bytes: see [`Stream::write`].
     ///
     /// # Errors
-    /// As there.
+    /// The errors of [`Stream::write`].
     pub async fn write(&self, bytes: &[u8]) -> io::Result<usize> {
         write(self.socket(), bytes).await
     }
@@ -203,7 +202,7 @@ impl<T: Transport> WriteHalf<T> {
     /// Writes all bytes: see [`Stream::write_all`].
     ///
     /// # Errors
-    /// As there.
+    /// The errors of [`Stream::write_all`].
     pub async fn write_all(&self, bytes: &[u8]) -> io::Result<()> {
         write_all(self.socket(), bytes).await
     }

@@ -228,7 +228,7 @@ impl Stream<Tcp> {
     /// Connects as [`connect`](Self::connect) does, within a time.
     ///
     /// # Errors
-    /// As there, and `TimedOut`.
+    /// The errors of [`connect`](Self::connect), and `TimedOut`.
     pub async fn connect_within(address: impl ToAddress, time: Duration) -> io::Result<Self> {
         TcpOptions::new().connect_within(address, time).await
     }
@@ -297,7 +297,7 @@ impl Stream<Tcp> {
     /// Reads as [`read`](Self::read) does, and leaves the bytes in the socket.
     ///
     /// # Errors
-    /// As there.
+    /// The errors of [`read`](Self::read).
     pub async fn peek(&self, buffer: &mut [u8]) -> io::Result<usize> {
         let peek = |it: &Tcp| of!(Kind, it, it => it.peek(buffer));
         self.0.wait(Direction::Read, peek).await
@@ -305,18 +305,20 @@ impl Stream<Tcp> {
 }
 
 impl TcpOptions {
-    /// Listens, as [`TcpListener::bind`].
+    /// Listens as [`TcpListener::bind`] does, with these settings.
     ///
     /// # Errors
-    /// As there; errors of the system for a setting; `Unsupported` for a setting that it lacks.
+    /// The errors of [`TcpListener::bind`]; errors of the system for a setting; `Unsupported` for a
+    /// setting that the system lacks.
     pub fn listen(&self, address: impl ToAddress) -> io::Result<TcpListener> {
         listen(address.to_address()?, *self)
     }
 
-    /// Connects, as [`TcpStream::connect`].
+    /// Connects as [`TcpStream::connect`] does, with these settings.
     ///
     /// # Errors
-    /// As there; errors of the system for a setting; `Unsupported` for a setting that it lacks.
+    /// The errors of [`TcpStream::connect`]; errors of the system for a setting; `Unsupported` for
+    /// a setting that the system lacks.
     pub async fn connect(&self, address: impl ToAddress) -> io::Result<TcpStream> {
         connect_to(Target::of(&address)?, *self, None).await
     }
@@ -324,7 +326,7 @@ impl TcpOptions {
     /// Connects as [`connect`](Self::connect) does, within a time.
     ///
     /// # Errors
-    /// As there, and `TimedOut`.
+    /// The errors of [`connect`](Self::connect), and `TimedOut`.
     pub async fn connect_within(
         &self,
         address: impl ToAddress,

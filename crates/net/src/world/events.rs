@@ -35,8 +35,7 @@ struct State {
     hosts: BTreeMap<String, Vec<IpAddr>>,
 }
 
-/// The events that come to a machine. Each is carried out where its end is, by that machine's
-/// timers.
+/// The coming events of a machine. Each is carried out where its end is, by that machine's timers.
 #[derive(Default)]
 struct Machine {
     /// The timers, and the receiver of their calls.
@@ -47,7 +46,7 @@ struct Machine {
     /// The time of the first event, and the timer for it.
     armed: Option<(u64, CallKey)>,
     is_over: bool,
-    /// Nothing that it does has an effect elsewhere.
+    /// Its acts have no effect elsewhere.
     has_crashed: bool,
 }
 
@@ -222,8 +221,7 @@ impl World {
         });
     }
 
-    /// Carries out the due events. Returns the sockets that may be ready, and the deadlines that
-    /// have passed.
+    /// Carries out the due events. Returns the perhaps ready sockets, and the passed deadlines.
     pub(crate) fn fire(&self) -> (Vec<IoEvent>, Vec<Deadline>) {
         let (mut events, mut deadlines) = (Vec::new(), Vec::new());
         let now = self.now();

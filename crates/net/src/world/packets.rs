@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::net::SocketAddr;
 
-/// The number of packets that wait at a socket. Further packets are lost.
+/// The most waiting packets of a socket. Further packets are lost.
 const WAITING: usize = 256;
 
 /// The length of the longest packet.

@@ -16,7 +16,7 @@ use std::sync::Arc;
 /// The number of bytes between a write and its read.
 const ROOM: usize = 1 << 16;
 
-/// The number of connections that wait at a listener.
+/// The most waiting connections of a listener.
 const BACKLOG: usize = 1024;
 
 /// The first port for sockets without a port of their own.
@@ -91,7 +91,7 @@ pub(super) struct Traffic {
     made: u64,
     ports: u16,
     cut: BTreeSet<SocketAddr>,
-    /// Events that wait for the end of a partition.
+    /// Events held until the end of a partition.
     pub(super) held: Vec<Event>,
     /// By machine, and by its time.
     pub(super) new: Vec<(usize, u64, Event)>,
@@ -436,7 +436,7 @@ impl Traffic {
         }
     }
 
-    /// Carries out an arrival. Adds the sockets that may be ready.
+    /// Carries out an arrival. Adds the perhaps ready sockets to `ready`.
     pub(super) fn happen(&mut self, event: Event, ready: &mut Vec<IoEvent>) {
         let id = match event {
             Event::Packet(packet) => return ready.extend(self.arrive_packet(packet)),

@@ -62,7 +62,7 @@ impl Traffic {
         }
     }
 
-    /// Releases the held events in the order of arrival. Events that are still cut elsewhere wait
+    /// Releases the held events in the order of arrival. Events on a way with a further cut wait
     /// again.
     pub(super) fn let_go(&mut self) {
         for event in mem::take(&mut self.held) {
@@ -80,7 +80,7 @@ impl Traffic {
         self.mailboxes.lose(machine);
     }
 
-    /// Breaks the connections of a machine that is gone: the other ends learn of it.
+    /// Breaks the connections of a gone machine: the other ends learn of the break.
     pub(super) fn reset_machine(&mut self, machine: usize) {
         let mut resets = Vec::new();
         for (&connection, it) in &self.connections {

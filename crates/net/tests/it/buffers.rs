@@ -196,7 +196,7 @@ fn a_wait_for_a_line_that_is_dropped_loses_nothing() {
     let mut reads = BufReader::new(Parts::of([&b"on"[..], b"e\ntw", b"o\n"]));
     let mut context = Context::from_waker(Waker::noop());
     let mut lines = Vec::new();
-    // Each wait is dropped after one poll.
+    // The loop drops each wait after its first poll.
     while lines.len() < 2 {
         if let Poll::Ready(line) = pin!(reads.next_line(3)).poll(&mut context) {
             lines.push(line.unwrap().unwrap());

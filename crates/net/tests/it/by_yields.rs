@@ -1,4 +1,4 @@
-//! Processes that do everything by yields, names of hosts, and files.
+//! Processes with all acts by yields, names of hosts, and files.
 
 use crate::support::{ok, result, start, until};
 use ganger_net::{AnySocket, TcpListener, TcpStream, commands, fs};

@@ -61,7 +61,7 @@ enum End {
     Late,
 }
 
-/// The bytes that a client has sent, and got back.
+/// The bytes sent by a client, and the bytes back.
 struct Account {
     number: u32,
     end: End,

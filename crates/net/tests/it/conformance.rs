@@ -43,7 +43,7 @@ fn plans() -> impl Strategy<Value = Plan> {
         })
 }
 
-/// Bytes that name their positions.
+/// Returns bytes with their positions as values.
 fn bytes(parts: &[usize]) -> Vec<u8> {
     (0..=250).cycle().take(parts.iter().sum()).collect()
 }
@@ -51,8 +51,7 @@ fn bytes(parts: &[usize]) -> Vec<u8> {
 /// The end of the peer, as a side has found it.
 type End = Result<(), ErrorKind>;
 
-/// Runs the peer, which writes and reads at the same time, on two threads. Returns the bytes that
-/// it has read.
+/// Runs the peer, which writes and reads at the same time, on two threads. Returns the bytes read.
 fn other_side(stream: net::TcpStream, plan: &Plan) -> Vec<u8> {
     stream.set_write_timeout(Some(PATIENCE)).unwrap();
     let (sent, mut read) = (bytes(&plan.sends), Vec::new());

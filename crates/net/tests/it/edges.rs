@@ -152,7 +152,7 @@ fn a_read_of_a_closed_socket_takes_nothing_of_the_next_one() {
     assert_eq!(net.sockets(), 0);
 }
 
-/// Reads all bytes, one at a time. Notes how often another process has run meanwhile.
+/// Reads all bytes, each by itself. Notes how often another process has run meanwhile.
 struct Delivered {
     stream: Arc<TcpStream>,
     ran: Arc<AtomicUsize>,

@@ -31,7 +31,7 @@ async fn twice(request: Request<Incoming>) -> hyper::Result<Response<Full<Bytes>
     Ok(Response::new(Full::new(body.into())))
 }
 
-/// Serves one connection, whose client may take so long for a head.
+/// Serves a connection, whose client may take `patience` for a head.
 async fn serve<T: Transport>(stream: Stream<T>, patience: Duration) -> Result<(), BoxError> {
     let mut server = http1::Builder::new();
     server.timer(Rt::current()?).header_read_timeout(patience);
@@ -39,7 +39,7 @@ async fn serve<T: Transport>(stream: Stream<T>, patience: Duration) -> Result<()
     Ok(connection.await?)
 }
 
-/// Sends bodies of these lengths on one connection, one after another.
+/// Sends bodies of these lengths on a single connection, in turn.
 async fn ask<T: Transport>(cx: &Cx, stream: Stream<T>, lengths: &[usize]) -> Result<(), BoxError> {
     let (mut requests, connection) = client1::handshake(stream).await?;
     let asks = async move {
@@ -146,7 +146,7 @@ fn a_client_that_vanishes_ends_its_connection_alone() {
     assert_eq!(net.sockets(), 0);
 }
 
-/// Answers a client that has ended its writes, when the server allows that.
+/// Answers a client after the end of its writes, when the server allows half-open connections.
 // pins: I12
 #[test]
 fn a_half_open_connection_is_answered_and_ends() {
@@ -235,7 +235,7 @@ fn a_sleep_is_never_early_and_its_drop_takes_the_timer_back() {
         rt.sleep(ms(5)).await;
         rt.sleep_until(before + ms(10)).await;
         assert!(rt.now() - before >= ms(10));
-        // Moments that have passed.
+        // Moments in the past.
         rt.sleep_until(before).await;
         rt.sleep(ms(0)).await;
         let mut sleeps = (
@@ -244,7 +244,7 @@ fn a_sleep_is_never_early_and_its_drop_takes_the_timer_back() {
         );
         let timeout = cx.timeout(ms(1), cx.join((&mut sleeps.0, &mut sleeps.1)));
         assert!(timeout.await.is_err());
-        // Another waker: that of a thread.
+        // Another waker: the waker of a thread.
         let other = rt.clone();
         let thread = std::thread::spawn(move || {
             let sleep = other.sleep(ms(2));

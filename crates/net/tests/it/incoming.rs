@@ -180,7 +180,7 @@ fn what_no_operation_asks_for_is_not_read() {
     assert_eq!(result(reader.unwrap()).as_u64(), Some(sent as u64));
 }
 
-/// A state machine that accepts, and gets three packets at a time.
+/// A state machine: accepts, and gets three packets at a time.
 struct Packets {
     listener: Arc<TcpListener>,
     stream: Option<Arc<TcpStream>>,

@@ -1,4 +1,4 @@
-//! What is known of open sockets, and of the processes that wait on them.
+//! Descriptions of open sockets, and of the processes in a wait for them.
 
 use crate::simulated::simulate;
 use crate::support::{result, start, until};
@@ -72,7 +72,7 @@ fn open_sockets_have_their_addresses_and_the_processes_that_wait_on_them() {
     let plain = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
     plain.send_to(b"hi", of_udp).unwrap();
     assert_eq!(result(receiver).as_bool(), Some(true));
-    // Closed sockets are not among the open ones.
+    // The list of open sockets has no closed socket.
     assert_eq!(open_sockets(&scheduler, 0, 10), Some((Vec::new(), 0)));
 }
 

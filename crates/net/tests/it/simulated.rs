@@ -43,7 +43,7 @@ async fn server(cx: Cx, connections: usize) -> Result<u64, BoxError> {
     sum.await
 }
 
-/// Sends bytes, and reads them again at the same time. Returns the bytes that have come back.
+/// Sends bytes, and reads them again at the same time. Returns the bytes back.
 async fn client(cx: Cx, length: usize) -> Result<Vec<u8>, BoxError> {
     let stream = TcpStream::connect(SERVER).await?;
     let writes = async {

@@ -23,8 +23,8 @@ fn say(log: &Log, text: impl Into<String>) {
     log.lock().unwrap().push(text.into());
 }
 
-/// Starts a server that answers each byte with the next, and a client that sends a byte each
-/// second.
+/// Starts a server, which answers each byte with the next byte, and a client, which sends a byte
+/// each second.
 fn start(world: &World<'_>, log: &Log, resets: bool) -> Lan {
     let lan = Lan::new();
     lan.set_faults(world.choose(1 << 20) as u64, Faults::some());

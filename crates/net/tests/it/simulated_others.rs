@@ -16,7 +16,7 @@ fn address(text: &str) -> SocketAddr {
     text.parse().unwrap()
 }
 
-/// Sends packets in order. Returns the packets that come within a second.
+/// Sends packets in order. Returns the packets of the next second.
 async fn packets(count: u8) -> Result<Vec<u8>, ganger_proc_api::BoxError> {
     let (here, there) = (UdpSocket::bind(HERE)?, UdpSocket::bind(THERE)?);
     for number in 0..count {

@@ -9,7 +9,7 @@ use std::net::{self, Shutdown, SocketAddr};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The time that a test waits for an event before it fails.
+/// The longest wait of a test for an event: then the test fails.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(crate) const fn ms(millis: u64) -> Duration {

@@ -8,7 +8,7 @@ use ganger_sim::Rt;
 use std::collections::HashSet;
 use std::time::Duration;
 
-/// A look-up, which may take a while.
+/// A slow look-up.
 const LOOK_UP: CommandId = CommandId::new(256);
 /// Completes after 50 ms.
 const SLEEP: CommandId = CommandId::new(257);

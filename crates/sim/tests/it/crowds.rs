@@ -1,4 +1,4 @@
-//! Many processes that wake one another: cases that could break the promises checked after every
+//! Many processes with wakes among each other: hard cases for the promises checked after every
 //! move.
 
 use ganger_proc_api::{Context, Event, Events, Message, Pid, Process, StepOutput, StepResult};
@@ -73,7 +73,7 @@ fn messages_from_outside_at_any_moment_leave_nobody_beside_a_sleeper() {
                 let (crowd, members) = crowd(rt, 6);
                 let mut expected = 0;
                 for _ in 0..12 {
-                    // Often enough that all workers sleep at times.
+                    // Often enough for a sleep of all workers at times.
                     (0..rt.choose(60)).for_each(|_| _ = rt.step());
                     members[rt.choose(6)]
                         .send(Message::new("go", 4_u64))

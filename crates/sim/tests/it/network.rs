@@ -81,7 +81,7 @@ fn calls(rt: &Rt<'_>, callers: usize) -> (Account, u64) {
         account.arrived.entry(source).or_default().push(number);
         drop(account);
         if let Some(router) = Weak::upgrade(&back) {
-            // A caller that has ended needs no answer.
+            // An ended caller needs no answer.
             let answer = Message::new("answer", number);
             _ = EnvelopeReceiver::send(&*router, answer.to(source));
         }

@@ -1,4 +1,4 @@
-//! The report of a run that fails.
+//! The report of a failed run.
 
 use ganger_proc_api::{
     Command, CommandId, Completer, Context, Event, Events, Message, Process, StepOutput, StepResult,
@@ -76,7 +76,7 @@ impl Process for Asks {
     }
 }
 
-/// Returns the trace of a process that asks, and of a process that fails.
+/// Returns the trace of an asking process and of a failing process.
 fn asked(faults: Faults) -> String {
     let report = Sim::new(1).faults(faults).run(|rt| {
         let answer = |_: Command, completer: Completer| {

@@ -1,4 +1,4 @@
-//! A client that asks again when no answer comes. The faulty version loses a reply, and the
+//! A client, which asks again when no answer comes. The faulty version loses a reply, and the
 //! simulation finds it; the mended version does not.
 
 #[path = "../../examples/lost_reply/ask.rs"]

@@ -19,7 +19,8 @@ const EACH: u64 = 30;
 /// The messages in the order of their arrival: their sender, and their number.
 type Arrived = Arc<Mutex<Vec<(u64, u64)>>>;
 
-/// Notes its messages. Every third step takes all of them, the others take one.
+/// Notes its messages. Every third step takes all of them, and each other step takes a single
+/// message.
 struct Sink {
     arrived: Arrived,
     steps: usize,

@@ -147,7 +147,7 @@ thread_local! {
     static FIRST_PANIC: RefCell<Option<Option<String>>> = const { RefCell::new(None) };
 }
 
-/// Returns the file in which `f` panics first.
+/// Returns the file of the first panic in `f`.
 fn place_of_panic(f: impl FnOnce()) -> String {
     // The first run installs a hook of its own. The install must not race with another test's hook.
     Sim::new(0).run(|_| ());

@@ -138,7 +138,7 @@ fn a_queue_of_jobs_does_each_job_once_whatever_goes_wrong_with_its_commands() {
 }
 
 /// Runs a scope whose children work in turn with the parent, and cancels the parent at any moment.
-/// Whatever happens, no child is left.
+/// No child is left in any case.
 fn family(rt: &Rt<'_>) {
     register(rt);
     let ends = Arc::new(AtomicU64::new(0));

@@ -1,4 +1,4 @@
-//! Several machines: one seed, one clock, and what a test does to them.
+//! Several machines under one seed and one clock, and acts of a test on them.
 
 use ganger_proc_api::{BoxError, Envelope, EnvelopeReceiver as _, Pid, actor_fn};
 use ganger_sched::{ContextExt as _, WeakHandle};
@@ -13,7 +13,7 @@ use std::time::Duration;
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// What the machines have done, in order.
+/// The acts of the machines, in order.
 type Log = Arc<Mutex<Vec<String>>>;
 
 /// Creates a simulation whose clock does not jump, as each second counts.
@@ -28,7 +28,7 @@ fn said(log: &Log) -> Vec<String> {
     std::mem::take(&mut *log.lock().unwrap())
 }
 
-/// Starts a machine that says something each second.
+/// Starts a machine, which writes a line to the log each second.
 fn ticks(world: &World<'_>, name: &'static str, log: &Log) {
     let log = Arc::clone(log);
     world.start(name, move |machine| {

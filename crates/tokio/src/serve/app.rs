@@ -1,4 +1,4 @@
-//! The services that answer requests: of `tower`, and of hyper.
+//! The services for requests: of `tower`, and of hyper.
 
 use ganger_proc_api::BoxError;
 use hyper::body::{Body, Incoming};
@@ -11,7 +11,7 @@ use hyper_util::service::{TowerToHyperService, TowerToHyperServiceFuture};
 pub trait App<Kind>: Clone + Send + 'static {
     /// The body of an answer.
     type Body: Body<Data: Send, Error: Into<BoxError>> + Send + 'static;
-    /// The error in the place of an answer. It closes the connection.
+    /// The error in the place of an answer. The error closes the connection.
     type Error: Into<BoxError>;
     /// The answer to come.
     type Answering: Future<Output = Result<Response<Self::Body>, Self::Error>> + Send + 'static;

@@ -14,7 +14,7 @@ use tokio::time::{Sleep, sleep};
 pub(super) struct Guarded<I> {
     io: I,
     timeout: Duration,
-    /// The timer of the waiting write. The first write that waits makes it.
+    /// The timer of the waiting write. The first waiting write makes the timer.
     timer: Option<Pin<Box<Sleep>>>,
     /// The timer runs.
     waits: bool,

@@ -132,9 +132,9 @@ impl<L, A, K> Serve<L, A, K> {
     /// Serves HTTPS: each connection uses TLS, by `rustls` with this configuration.
     ///
     /// If the configuration names no protocols (`alpn_protocols`), clients may choose HTTP/2 and
-    /// HTTP/1. The handshake runs in the connection's process. It is part of the time that
-    /// [`header_timeout`](Self::header_timeout) gives a new connection. A failed handshake ends
-    /// only its connection, and is logged at `debug`.
+    /// HTTP/1. The handshake runs in the connection's process. The handshake is part of the time of
+    /// [`header_timeout`](Self::header_timeout) for a new connection. A failed handshake ends only
+    /// its connection, and is logged at `debug`.
     ///
     /// The program's own `rustls` names the cryptography: its feature `ring` needs only a C
     /// compiler.

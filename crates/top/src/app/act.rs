@@ -1,4 +1,4 @@
-//! The actions on a process that are known here, and what is asked about them.
+//! The known actions on a process, and the questions before them.
 
 use crate::fault::Fault;
 use crate::measure::Key;
@@ -35,7 +35,7 @@ pub(crate) enum Asking {
     Sure(Key, &'static Action),
 }
 
-/// An action that a person has chosen.
+/// An action chosen by a person.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Wanted {
     pub(crate) action: &'static str,

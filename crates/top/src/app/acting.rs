@@ -1,14 +1,13 @@
-//! What a person does to a process, where the program allows it.
+//! Actions of a person on a process, where the program allows actions.
 //!
 //! **Problem.** A key that ends a process must not be pressed by mistake, and the selection may
 //! move to another process while a person reads.
 //!
-//! **Protocol.**
-//! 1. The key `x` takes the process that is selected at that moment, and asks for an action. The
-//!    snapshots name the actions that the program allows; without one, a message says why.
-//! 2. A second key chooses. An action that ends the process has a second question, which `y` alone
-//!    answers.
-//! 3. The screen asks the program on a thread of its own, and says what the program answers.
+//! **Protocol.** 1. The key `x` takes the process selected at the moment, and asks for an action.
+//! The snapshots name the actions that the program allows; without one, a message says why. 2. A
+//! second key chooses. An action that ends the process has a second question, which `y` alone
+//! answers. 3. The screen asks the program on a thread of its own, and says what the program
+//! answers.
 
 use super::act::{ACTIONS, Action, Asking, Wanted};
 use super::state::App;
@@ -17,7 +16,7 @@ use crate::measure::{Key, Row};
 use ratatui::crossterm::event::KeyCode;
 
 impl App {
-    /// Returns the actions that the program allows, of those that are known here.
+    /// Returns the actions both known here and allowed by the program.
     fn allowed(&self) -> impl Iterator<Item = &'static Action> {
         let allowed = self.actions();
         let is_allowed = |it: &&Action| allowed.iter().any(|name| name == it.name);

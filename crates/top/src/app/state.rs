@@ -44,7 +44,7 @@ pub(crate) enum Link {
     Waiting,
     /// The program answers.
     Here,
-    /// The program has not answered since that moment. The next attempt is at `again`.
+    /// The program has not answered since this moment. The next attempt is at `again`.
     Lost {
         since: Duration,
         again: Duration,

@@ -10,7 +10,7 @@ use ratatui::text::{Line, Span};
 /// The lines of the head.
 pub(super) const HEIGHT: u16 = 5;
 
-/// The workers that have a number each.
+/// The most workers with a number each.
 const WORKERS: usize = 12;
 
 /// Names and values, as spans.

@@ -27,7 +27,7 @@ const HISTORY: i64 = 64;
 const OPERATION: &str = "KV-Operation";
 const END: &str = "DEL";
 
-/// What an acknowledgement says.
+/// The content of an acknowledgement.
 #[derive(Debug)]
 pub(crate) enum Sent {
     Stored(u64),

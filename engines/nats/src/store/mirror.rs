@@ -17,7 +17,7 @@ const MAX_LEASES: usize = 10_000;
 /// Void writes whose numbers are kept for their writers.
 const MAX_VOID: usize = 4096;
 
-/// The low bits of a revision number the entries that end by one message.
+/// The low bits of a revision number the entries ended by the same message.
 const INDEX_BITS: u32 = 20;
 
 /// Returns the revision of a message, and of an entry that ends by the message.
@@ -61,7 +61,7 @@ pub(crate) struct Held {
     keys: BTreeSet<Box<str>>,
 }
 
-/// The message that a write must find last.
+/// The condition of a write: the last message at its place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Expect {
     /// Of the subject: what the subject of a free key ends with.

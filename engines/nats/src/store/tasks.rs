@@ -26,7 +26,7 @@ use tokio::time::{sleep, timeout, timeout_at};
 /// How long an acknowledgement may take, and an operation may try.
 const WITHIN: Duration = Duration::from_secs(5);
 
-/// The operations that may be under way.
+/// The most operations under way.
 const ROOM: usize = 16_384;
 
 /// How often the leases are looked at.
@@ -35,13 +35,13 @@ const LOOK: Duration = Duration::from_millis(20);
 /// How often the connection is looked at, while no message comes.
 const QUIET: Duration = Duration::from_millis(200);
 
-/// A server tells its mirrors that all is quiet.
+/// The time between two words of a quiet server to its mirrors.
 const HEARTBEAT: Duration = Duration::from_secs(5);
 
-/// Dead messages stay so long, for mirrors that are behind.
+/// Dead messages stay for this time, for mirrors behind the stream.
 const DEAD: Duration = Duration::from_secs(60);
 
-/// The most dead messages to be purged. A mirror that begins anew finds further.
+/// The most dead messages to be purged. A mirror at its new begin finds the rest.
 const MAX_DEAD: usize = 100_000;
 
 type Answer = Result<StoreAnswer, StoreError>;
@@ -54,7 +54,7 @@ struct Watcher {
     has_begun: bool,
 }
 
-/// What the mirror's lock guards.
+/// The state under the mirror's lock.
 #[derive(Default)]
 struct Inner {
     mirror: Mirror,
@@ -77,9 +77,9 @@ pub(crate) struct Shared {
     run: u64,
     replicas: usize,
     inner: Mutex<Inner>,
-    /// The last message that the mirror has.
+    /// The last message in the mirror.
     applied: watch::Sender<u64>,
-    /// The last message of which this store knows that the stream has it.
+    /// The last message of the stream, as far as this store knows.
     newest: AtomicU64,
     barriers: mpsc::UnboundedSender<oneshot::Sender<()>>,
     dead: Mutex<VecDeque<Dead>>,
@@ -187,7 +187,7 @@ impl Seen {
             .ok_or("the client has dropped messages")
     }
 
-    /// Checks the time without a message. A server that has later ones may wait for the client's
+    /// Checks the time without a message. A server with later messages may wait for the client's
     /// word to go on.
     fn silence(&mut self, newest: u64, now: Instant) -> Result<(), &'static str> {
         if newest <= self.at {
@@ -240,7 +240,7 @@ impl Shared {
         }
     }
 
-    /// Writes a barrier for all that wait, again and again.
+    /// Writes a barrier for all waiting operations, again and again.
     async fn keep_barriers(
         self: Arc<Self>,
         mut wanted: mpsc::UnboundedReceiver<oneshot::Sender<()>>,
@@ -250,7 +250,7 @@ impl Shared {
             while let Ok(next) = wanted.try_recv() {
                 waiting.push(next);
             }
-            // A drop of the others says that there is no answer.
+            // After a failure the drop of the senders tells the operations of the missing answer.
             if let Sent::Stored(at) = self.write_barrier().await
                 && self.until_applied(at, Instant::now() + WITHIN).await
             {
@@ -509,7 +509,7 @@ impl Shared {
                 let Ok(stream) = stream else {
                     continue;
                 };
-                // A mirror that begins anew finds what is left.
+                // A mirror at its new begin finds the rest.
                 let _left = stream.purge().filter(subject).sequence(at + 1).await;
             }
         }
@@ -529,7 +529,7 @@ mod tests {
         for (number, at) in [(1, 7), (2, 9), (3, 40)] {
             seen.next(number, at).unwrap();
         }
-        // A message that is on its way comes in time.
+        // A message under way comes in time.
         seen.silence(40, start).unwrap();
         seen.silence(41, late).unwrap();
         seen.silence(41, late + WITHIN).unwrap();

@@ -18,7 +18,7 @@ ganger_cluster::cases!(Over);
 /// busy machine too.
 const DEAD: Duration = Duration::from_secs(8);
 
-/// So many times the broker is restarted beside the messages of a case.
+/// The restarts of the broker during the messages of a case.
 const RESTARTS: usize = 3;
 
 /// A scheduler as a node of the cluster.
@@ -32,7 +32,7 @@ struct Node {
 impl Node {
     fn join(url: &str, name: &str, dead: Duration) -> Self {
         let scheduler = scheduler(name).start().unwrap();
-        // No hint of a pause that is shorter than `dead`.
+        // The engine gives no hint of a pause shorter than `dead`.
         let engine = Arc::new(Nats::new(url).beacon(dead / 3));
         let mut settings = Settings::default();
         settings.dead = dead;
@@ -82,7 +82,7 @@ impl Over {
         }
     }
 
-    /// Sets faults of what the node sends, and of what is for it.
+    /// Sets faults of the frames from the node, and of the frames for the node.
     fn faults(&self, node: usize, ways: &[Way], faults: Faults) {
         if let Self::Broker {
             proxies: Some(proxies),
@@ -205,7 +205,7 @@ impl Harness for Over {
         } = self
             && !is_cut
         {
-            // The next message would begin in the middle of one that has vanished.
+            // The next message would begin in the middle of a lost message.
             proxies[0].cut();
         }
     }

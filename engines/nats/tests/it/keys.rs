@@ -36,7 +36,7 @@ fn nkeys_name_the_users() {
     talk(&a, &b);
 }
 
-/// Signs what `by` says of `of`.
+/// Signs the words of `by` about `of`.
 fn token(by: &KeyPair, of: &KeyPair, words: &str) -> String {
     let head = r#"{"typ":"JWT","alg":"ed25519-nkey"}"#;
     let (iss, sub) = (by.public_key(), of.public_key());

@@ -1,5 +1,5 @@
-//! The store in JetStream: the cases of all stores, with one server, and with three of which one is
-//! killed after the other.
+//! The store in JetStream: the cases of all stores, with one server, and with three servers, killed
+//! in turn.
 
 use crate::support::broker::{Broker, listen, program};
 use crate::support::proxy::Proxy;

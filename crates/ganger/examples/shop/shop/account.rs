@@ -1,4 +1,4 @@
-//! What has happened, in numbers.
+//! The events of a run, in numbers.
 
 use std::fmt;
 
@@ -11,13 +11,13 @@ pub(crate) struct Account {
     pub(crate) answered: u64,
     /// Attempts beyond the first of a question.
     pub(crate) retried: u64,
-    /// Questions that were given up: their customers were told so.
+    /// Questions given up: their customers were told.
     pub(crate) lost: u64,
     /// Lines in the ledger.
     pub(crate) done: u64,
-    /// Of these, lines of a question that was done before.
+    /// Of these, lines of a question done before.
     pub(crate) twice: u64,
-    /// Owners of carts, one after the other.
+    /// Owners of carts, in turn.
     pub(crate) owners: u64,
     /// Writes of replaced owners, refused.
     pub(crate) fenced: u64,

@@ -1,4 +1,4 @@
-//! A customer: asks carts, one question after the other.
+//! A customer: asks carts, a question after the other.
 
 use super::account::Account;
 use super::cart::Cart;
@@ -26,7 +26,7 @@ pub(crate) async fn shop(
     let scheduler = cx.scheduler().ok_or("no scheduler")?;
     let mut numbers = Numbers::new();
     let mut cart = first;
-    // Ordering: Relaxed: one question more or less does not count.
+    // Ordering: Relaxed: a further question after the flag does no harm.
     while !is_closing.load(Ordering::Relaxed) {
         cart = (cart + 1) % CARTS;
         let add = numbers.once(1);

@@ -1,4 +1,4 @@
-//! The program that a person starts.
+//! The program started by a person.
 
 use super::account::Account;
 use super::ledger::Book;

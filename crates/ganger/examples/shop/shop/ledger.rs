@@ -1,4 +1,4 @@
-//! The ledger of what is done, and by which owner.
+//! The ledger of the work done, and of its owners.
 
 use super::account::Account;
 use ganger::again::SenderId;
@@ -33,7 +33,7 @@ pub(crate) enum Ledger {
     },
 }
 
-/// What is known of a cart.
+/// The known facts of a cart.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Opened {
     pub(crate) sum: u64,
@@ -99,7 +99,7 @@ impl Actor for Book {
                     page.sum = sum;
                 } else {
                     account.fenced += 1;
-                    // Both have seen that they were the owner.
+                    // Both carts have seen themselves as the owner.
                     let since = page.owner.map_or(u64::MAX, |(_, since)| since);
                     account.two_owners += u64::from(at > since);
                 }

@@ -1,4 +1,4 @@
-//! A process that does a bit of everything.
+//! A process with acts of all kinds.
 
 use ganger_proc_api::{
     BoxError, CancelReason, Command, CommandId, Completer, Context, Envelope, EnvelopeReceiver,

@@ -8,7 +8,7 @@ use std::fmt;
 pub(super) struct Kind {
     pub(super) lasts: u64,
     pub(super) continues: bool,
-    /// One step in this many sends to `sends` waiting processes; 0: none does.
+    /// The steps from a send to `sends` waiting processes to the next; 0: no step sends.
     pub(super) sends_every: u64,
     pub(super) sends: usize,
     /// The only receiver of its sends.

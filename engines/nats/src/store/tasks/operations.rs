@@ -23,7 +23,7 @@ pub(super) struct Write {
     expect: Expect,
     /// Whether the write may be void.
     has_lease: bool,
-    /// The dead messages that the write leaves.
+    /// The dead messages left by the write.
     dead: Vec<(String, u64)>,
     lease: Option<LeaseId>,
 }

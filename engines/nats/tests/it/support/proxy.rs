@@ -1,4 +1,4 @@
-//! A way to a broker that can be cut.
+//! A way to a broker, which a test can cut.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -67,7 +67,7 @@ impl Way {
                 continue;
             };
             let mut open = self.open.lock().unwrap();
-            // Ordering: see `cut`.
+            // Ordering: the lock of `open` orders the flag and the connections.
             if self.is_cut.load(Ordering::SeqCst) {
                 continue;
             }
@@ -105,7 +105,7 @@ fn carry(mut from: TcpStream, mut to: TcpStream) -> io::Result<()> {
 
 impl Drop for Proxy {
     fn drop(&mut self) {
-        // Ordering: before the connection that wakes the listener.
+        // Ordering: the flag comes before the connection, which wakes the listener.
         self.way.has_ended.store(true, Ordering::SeqCst);
         let woken = TcpStream::connect(("127.0.0.1", self.port));
         if woken.is_ok()
