@@ -99,7 +99,7 @@ impl Actor for Book {
                     page.sum = sum;
                 } else {
                     account.fenced += 1;
-                    // Both carts have seen themselves as the owner.
+                    // Both owners have seen themselves as the owner.
                     let since = page.owner.map_or(u64::MAX, |(_, since)| since);
                     account.two_owners += u64::from(at > since);
                 }
