@@ -3,13 +3,15 @@
 //! **Problem.** Counts that are nearly right mislead, and a test that knows a few runs finds few of
 //! the ways to count something twice or never.
 //!
-//! **Protocol.** 1. The specification counts the steps of each process, and the new events among
-//! those that they are shown: see `Life::show`. Each step compares the counts, and so does the last
-//! step of a process. 2. When nothing moves any more, the counts of all live processes are compared
-//! again. 3. Nothing notes turns. So the turns of the live processes since the last look have to be
-//! those that workers have counted meanwhile. Where a process has ended since, the workers have
-//! counted more turns. 4. A worker measures its first step, and then each that is [`SAMPLE`] steps
-//! later.
+//! **Protocol.**
+//! 1. The specification counts the steps of each process, and the new events among those that they
+//!    are shown: see `Life::show`. Each step compares the counts, and so does the last step of a
+//!    process.
+//! 2. When nothing moves any more, the counts of all live processes are compared again.
+//! 3. Nothing notes turns. So the turns of the live processes since the last look have to be those
+//!    that workers have counted meanwhile. Where a process has ended since, the workers have
+//!    counted more turns.
+//! 4. A worker measures its first step, and then each that is [`SAMPLE`] steps later.
 
 use crate::world::{Turns, World};
 use ganger_proc_api::Pid;

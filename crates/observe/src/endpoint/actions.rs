@@ -3,13 +3,15 @@
 //! **Problem.** A process does harm, and the program can't be changed now. Yet whatever can ask the
 //! endpoint must not be able to end processes.
 //!
-//! **Rules.** 1. The program allows actions by `Serve::allow_actions`. Such an endpoint does not
-//! start without a token, so `routes` has checked host, origin and token before an action, on
-//! loopback too. 2. An action is a `POST`: no link, no image and no crawler asks for one. 3. The
-//! scheduler takes the action as it takes a call of `Handle`. The answer names the request to the
-//! process, and not its end. The endpoint waits a moment for a process to stand still, and for the
-//! successor of a child that is restarted. 4. A scheduler has processes suspended where its own
-//! builder allows interventions, too. 5. Each action is an event of `tracing`, for the log.
+//! **Rules.**
+//! 1. The program allows actions by `Serve::allow_actions`. Such an endpoint does not start without
+//!    a token, so `routes` has checked host, origin and token before an action, on loopback too.
+//! 2. An action is a `POST`: no link, no image and no crawler asks for one.
+//! 3. The scheduler takes the action as it takes a call of `Handle`. The answer names the request
+//!    to the process, and not its end. The endpoint waits a moment for a process to stand still,
+//!    and for the successor of a child that is restarted.
+//! 4. A scheduler has processes suspended where its own builder allows interventions, too.
+//! 5. Each action is an event of `tracing`, for the log.
 
 use super::access::Access;
 use super::answer::{self, Answer, Refused, refused};

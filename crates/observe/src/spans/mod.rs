@@ -4,13 +4,15 @@
 //! each step is a child of its cause has no end: a process lives for a month, and all of its steps
 //! are in the trace of its first request.
 //!
-//! **Protocol.** 1. A [`Plan`](plan::Plan) says for each step whether the step may have a span, and
-//! draws some of these steps. 2. A step with a span is the cause of all its acts. The steps behind
-//! them have spans as well, at any rate, if the plan allows spans. Each span is a root, and
-//! *follows from* its causes: OpenTelemetry calls this a link. 3. Causes go through steps without
-//! spans, so links are complete. 4. All steps behind the same beginning share a
-//! [`Budget`](budget::Budget). Behind its end, steps have spans by the rate alone again. So a
-//! process that sends to itself is not traced for ever.
+//! **Protocol.**
+//! 1. A [`Plan`](plan::Plan) says for each step whether the step may have a span, and draws some of
+//!    these steps.
+//! 2. A step with a span is the cause of all its acts. The steps behind them have spans as well, at
+//!    any rate, if the plan allows spans. Each span is a root, and *follows from* its causes:
+//!    OpenTelemetry calls this a link.
+//! 3. Causes go through steps without spans, so links are complete.
+//! 4. All steps behind the same beginning share a [`Budget`](budget::Budget). Behind its end, steps
+//!    have spans by the rate alone again. So a process that sends to itself is not traced for ever.
 //!
 //! **Open spans.** The span of a cause stays open in the subscriber while a message carries the
 //! cause: no span can follow a closed span. The length of a span is the time in which the worker

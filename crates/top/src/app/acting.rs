@@ -3,11 +3,12 @@
 //! **Problem.** A key that ends a process must not be pressed by mistake, and the selection may
 //! move to another process while a person reads.
 //!
-//! **Protocol.** 1. The key `x` takes the process selected at the moment, and asks for an action.
-//! The snapshots name the actions that the program allows; without one, a message says why. 2. A
-//! second key chooses. An action that ends the process has a second question, which `y` alone
-//! answers. 3. The screen asks the program on a thread of its own, and says what the program
-//! answers.
+//! **Protocol.**
+//! 1. The key `x` takes the process selected at the moment, and asks for an action. The snapshots
+//!    name the actions that the program allows; without one, a message says why.
+//! 2. A second key chooses. An action that ends the process has a second question, which `y` alone
+//!    answers.
+//! 3. The screen asks the program on a thread of its own, and says what the program answers.
 
 use super::act::{ACTIONS, Action, Asking, Wanted};
 use super::state::App;

@@ -6,18 +6,19 @@
 //!
 //! **Mapping.** The stream is a log: each entry has a subject, and each lease has a subject. A
 //! write is a message with the sequence that the subject must end with. A lease's subject has its
-//! grant, its renewals, and its end: a message as well. The order of the stream decides all: 1. An
-//! entry lives if its lease lives. A write of an entry whose lease ended before the write is
-//! *void*. An ended lease never comes back, so a dead entry stays dead. 2. Each node has a
-//! *mirror*: all messages, in their order. A hole in their numbers, or a lost connection, begins
-//! the mirror anew, and watchers hear `Lost` and a snapshot. 3. A read, a refusal and a snapshot
-//! follow a *barrier*: a message of the node's own. Its acknowledgement says that a majority has
-//! it; the mirror has all earlier writes once it has the barrier. So no former leader's answer
-//! counts. Reads which come together share a barrier. 4. A write is a success by its
-//! acknowledgement, and once the mirror has found that it is not void. An entry changes its lease
-//! on the condition that the whole stream has not moved: a void write over a living entry would be
-//! a loss. 5. A revision is a message's sequence times 2^20. The low bits number the entries that
-//! end with a lease.
+//! grant, its renewals, and its end: a message as well. The order of the stream decides all:
+//! 1. An entry lives if its lease lives. A write of an entry whose lease ended before the write is
+//!    *void*. An ended lease never comes back, so a dead entry stays dead.
+//! 2. Each node has a *mirror*: all messages, in their order. A hole in their numbers, or a lost
+//!    connection, begins the mirror anew, and watchers hear `Lost` and a snapshot.
+//! 3. A read, a refusal and a snapshot follow a *barrier*: a message of the node's own. Its
+//!    acknowledgement says that a majority has it; the mirror has all earlier writes once it has
+//!    the barrier. So no former leader's answer counts. Reads which come together share a barrier.
+//! 4. A write is a success by its acknowledgement, and once the mirror has found that it is not
+//!    void. An entry changes its lease on the condition that the whole stream has not moved: a void
+//!    write over a living entry would be a loss.
+//! 5. A revision is a message's sequence times 2^20. The low bits number the entries that end with
+//!    a lease.
 //!
 //! **Time.** No clocks are compared. A node that has seen no renewal of a lease for the lease's
 //! time, by its own monotonic clock, writes the end, on the condition that the last grant or
