@@ -113,29 +113,29 @@ impl LifeFilter {
         Self::default()
     }
 
-    /// Sets a part of the types' names.
+    /// Limits the events to types whose names contain `part`.
     #[must_use]
     pub fn type_name(self, part: impl Into<Box<str>>) -> Self {
         let type_name = Some(part.into());
         Self { type_name, ..self }
     }
 
-    /// Sets the method of the processes.
+    /// Limits the events to processes submitted with the method.
     #[must_use]
     pub fn method(self, method: impl Into<Box<str>>) -> Self {
         let method = Some(method.into());
         Self { method, ..self }
     }
 
-    /// Sets the label of the processes. No process has a label where the scheduler does not count:
-    /// see [`Builder::observe`].
+    /// Limits the events to processes with the label. No process has a label where the scheduler
+    /// does not count: see [`Builder::observe`].
     #[must_use]
     pub fn label(self, label: impl Into<Box<str>>) -> Self {
         let label = Some(label.into());
         Self { label, ..self }
     }
 
-    /// Adds a kind. Of several kinds any fits.
+    /// Limits the events to the kind. Of several kinds any fits.
     #[must_use]
     pub fn kind(mut self, kind: LifeKind) -> Self {
         self.kinds.push(kind);

@@ -199,7 +199,7 @@ impl Alarms {
         })
     }
 
-    /// Creates the watch without a thread: the caller looks when it likes, as in a simulation.
+    /// Creates a watch without a thread: the caller looks when it likes, as in a simulation.
     pub fn looker(self, scheduler: &Handle) -> AlarmLooker {
         let board = Board::of(scheduler);
         board.watch(self.rules.keys().copied());

@@ -39,9 +39,9 @@ counts! {
     stolen,
     /// Sleeps of the worker.
     sleeps,
-    /// Steps with a blocking call while processes waited. In the total alone.
+    /// Steps blocked while processes waited. In the total alone.
     blocked_steps,
-    /// Steps with a long computation while processes waited. In the total alone.
+    /// Steps in a long computation while processes waited. In the total alone.
     long_steps,
     /// Commands.
     yields,

@@ -36,7 +36,7 @@ pub struct NodeLease {
     /// The time until the node gives its names and locks up, unless the store renews the lease
     /// before.
     pub left_ns: u64,
-    /// The time from each renewal on.
+    /// The time given by each renewal.
     pub whole_ns: u64,
     /// The strong names of the node's processes.
     pub names: u64,

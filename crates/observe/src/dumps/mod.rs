@@ -166,8 +166,8 @@ impl Dumps {
         })
     }
 
-    /// Creates the watch without a thread: the caller looks when it likes, as in a simulation,
-    /// whose clock is then that of [`at_most_every`](Self::at_most_every).
+    /// Creates a watch without a thread: the caller looks when it likes, as in a simulation, whose
+    /// clock is then that of [`at_most_every`](Self::at_most_every).
     ///
     /// # Errors
     /// [`DumpError`], when the scheduler does not record, or the folder can't be made.

@@ -63,7 +63,7 @@ pub(super) fn refused(status: StatusCode, sentence: &str) -> Refused {
     Box::new(text(status, sentence))
 }
 
-/// Refuses a wrong request.
+/// Returns the refusal of a wrong request.
 pub(super) fn bad(error: impl ToString) -> Refused {
     refused(StatusCode::BAD_REQUEST, &error.to_string())
 }

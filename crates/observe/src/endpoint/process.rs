@@ -118,7 +118,7 @@ pub(super) fn parse(site: &Site, pid: &str, asked: Option<u64>) -> Result<Pid, R
     })
 }
 
-/// Refuses an intervention.
+/// Returns the refusal of an intervention.
 pub(super) fn not_allowed(error: InterventionError) -> Refused {
     let status = match error {
         InterventionError::NotFound(_) => return no_process(),

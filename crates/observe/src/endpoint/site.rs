@@ -18,7 +18,7 @@ pub(super) struct Site {
     pub(super) streams: Places,
     pub(super) passes: Address<passes::Ask>,
     pub(super) windows: Address<windows::Ask>,
-    /// The lock of the thread with a trace in the making.
+    /// The lock held by the thread of a trace.
     pub(super) tracing: Arc<TryLock<()>>,
 }
 

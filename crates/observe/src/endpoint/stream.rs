@@ -18,7 +18,7 @@ use std::time::Duration;
 pub(super) struct Places(Arc<()>);
 
 impl Places {
-    /// Opens a stream with that period; none while all places are taken.
+    /// Opens a stream with this period; returns none while all places are taken.
     pub(super) fn open(&self, period: Duration) -> Option<(Join, Stream)> {
         let place = Arc::clone(&self.0);
         // The clones: this clone, the endpoint's, and a clone for each stream.

@@ -51,7 +51,7 @@ pub struct Top {
 }
 
 impl By {
-    /// Returns the present value of a process.
+    /// Returns the present value of a process in this order.
     fn of(self, counts: &ProcessCounts) -> u64 {
         let nanos = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         match self {

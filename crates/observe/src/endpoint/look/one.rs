@@ -10,7 +10,7 @@ use ganger_proc_api::Pid;
 use ganger_sched::{ProcessLook, ProcessState};
 use std::collections::HashSet;
 
-/// The most processes of a scheduler whose monitors an answer looks for: a page asks once a second,
+/// The most processes of a scheduler for a look for monitors among them: a page asks once a second,
 /// and the look in a larger scheduler takes too long.
 const WALKED: usize = 4_096;
 
