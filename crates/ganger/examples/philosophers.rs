@@ -1,5 +1,5 @@
-//! Philosophers share forks at a round table. Each eats three times. `cargo run -p ganger --example
-//! philosophers`
+//! Philosophers share forks at a round table. Each eats three times.
+//! `cargo run -p ganger --example philosophers`
 
 use ganger::prelude::*;
 

@@ -1,5 +1,5 @@
-//! A supervised pool: callers on threads, panicking workers, second tries of jobs. `cargo run -p
-//! ganger --example pool`
+//! A supervised pool: callers on threads, panicking workers, second tries of jobs.
+//! `cargo run -p ganger --example pool`
 
 use ganger::prelude::*;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,4 +1,5 @@
-//! A supervision tree, printed while the tree heals. `cargo run -p ganger --example tree`
+//! A supervision tree, printed while the tree heals.
+//! `cargo run -p ganger --example tree`
 //!
 //! The shop restarts a failed child alone: the till and the stock heal by themselves. The stock, a
 //! supervisor too, restarts all: its shelf and its scale begin anew together.

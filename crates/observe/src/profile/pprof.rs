@@ -72,8 +72,8 @@ mod function {
 impl Profile {
     /// Returns the samples as a file of pprof, compressed: for `go tool pprof`, speedscope,
     /// Perfetto and services that keep profiles. Each sample has two values, its number and its
-    /// time, and the labels `type`, `method` and `label`. With them `go tool pprof
-    /// -tagroot=type,method` shows the functions below the processes.
+    /// time, and the labels `type`, `method` and `label`. With them
+    /// `go tool pprof -tagroot=type,method` shows the functions below the processes.
     #[must_use]
     pub fn pprof(&self) -> Vec<u8> {
         let message = Writer::default().profile(self);
