@@ -57,7 +57,7 @@ impl Network {
 }
 
 impl Way {
-    /// Takes the envelopes refused after a delay since the last call.
+    /// Takes the envelopes refused after a delay, since the last call.
     pub(crate) fn take_returned(&self) -> Vec<SendError> {
         std::mem::take(&mut self.0.traffic().returned)
     }

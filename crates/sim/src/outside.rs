@@ -31,7 +31,7 @@ impl Rt<'_> {
         &self.seat.network.router
     }
 
-    /// Takes the envelopes refused after a delay since the last call. As in a network, their
+    /// Takes the envelopes refused after a delay, since the last call. As in a network, their
     /// senders do not hear of the refusal.
     #[must_use]
     pub fn returned(&self) -> Vec<SendError> {

@@ -50,7 +50,7 @@ fn what_is_behind_urgent_data_is_read() {
     assert_eq!(result(task.unwrap()).as_str(), Some("abcdef"));
 }
 
-/// Writes more slices than the system takes at a time.
+/// Writes more slices than the system takes at a time, although the system has room for more.
 // pins: I6
 #[test]
 fn a_write_of_many_slices_goes_on() {

@@ -150,7 +150,8 @@ fn silent_clients_are_sent_away_and_keep_no_other_waiting() {
     until("no socket is left", || net.sockets() == 0);
 }
 
-/// Fills the buffers of the system from a client while the process does not read.
+/// Checks whether a client can only fill the buffers of the system, while the process does not
+/// read.
 // pins: I6
 #[test]
 fn what_no_operation_asks_for_is_not_read() {

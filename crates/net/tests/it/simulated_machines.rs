@@ -158,7 +158,7 @@ fn a_killed_machine_resets_its_connections_and_one_without_power_is_silent_until
     }
 }
 
-/// Breaks a connection under way to a machine with the machine.
+/// Breaks a connection under way to a machine with the machine, as an open connection.
 // pins: B41
 #[test]
 fn a_connect_under_way_to_a_machine_that_crashes_fails() {

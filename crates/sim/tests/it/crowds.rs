@@ -1,5 +1,4 @@
-//! Many processes with wakes among each other: hard cases for the promises checked after every
-//! move.
+//! Many processes, which wake one another: hard cases for the promises checked after every move.
 
 use ganger_proc_api::{Context, Event, Events, Message, Pid, Process, StepOutput, StepResult};
 use ganger_sched::{Handle, ProcessHandle};

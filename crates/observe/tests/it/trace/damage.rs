@@ -121,7 +121,7 @@ fn a_source_that_fails() {
     assert_eq!(error.to_string(), "can't read the trace: no disk");
 }
 
-/// Cuts the file off at each place, between packets too.
+/// Cuts the file off at each place, between packets too: the reader notices each cut.
 #[test]
 fn a_file_that_was_cut_off() {
     let file = file();
