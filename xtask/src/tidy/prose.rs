@@ -1,7 +1,7 @@
-//! How plain the comments of each crate are.
+//! How plain the comments of each crate are, and whether functions say what they do.
 //!
-//! Two shares are counted over the sentences of all comments: words that name no role, such as
-//! "that" and "those", and sentences that begin with a pronoun.
+//! Two shares are counted over the sentences of all comments of a crate, and of its tests: words
+//! that name no role, such as "that" and "those", and sentences that begin with a pronoun.
 
 use super::Findings;
 use super::source::{Source, count};
@@ -15,6 +15,9 @@ const VAGUE: &str = "one, ones, that, those, what, which, whichever, whatever, s
 /// First words of a sentence that has no role as its subject.
 const PRONOUNS: [&str; 6] = ["It", "One", "That", "Those", "What", "Others"];
 
+/// Words that end as a verb in the third person does.
+const NO_VERBS: [&str; 6] = ["This", "Its", "As", "Always", "Others", "Thus"];
+
 /// A shorter sentence is a heading, or a name.
 const LEAST_WORDS: usize = 4;
 
@@ -27,6 +30,7 @@ const MOST_PRONOUNS: usize = 40;
 pub(super) fn check(sources: &[Source], findings: &mut Findings) {
     let mut crates: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for source in sources {
+        check_functions(source, findings);
         if let Some(folder) = folder(&source.path) {
             crates.entry(folder).or_default().extend(sentences(source));
         }
@@ -48,22 +52,61 @@ pub(super) fn check(sources: &[Source], findings: &mut Findings) {
     }
 }
 
-/// Returns the folder of a file's crate.
+/// Returns the folder of a file's crate, or of the crate's tests.
 fn folder(path: &str) -> Option<&str> {
     let (first, rest) = path.split_once('/')?;
-    let length = match first {
-        "crates" => first.len() + 1 + rest.find('/')?,
-        _ => first.len(),
-    };
+    let mut length = first.len();
+    if first == "crates" {
+        length += 1 + rest.find('/')?;
+    }
+    if path[length..].starts_with("/tests/") {
+        length += "/tests".len();
+    }
     Some(&path[..length])
 }
 
-/// The sentences of the comments that have a line of their own, without code, tables and headings.
+/// Checks that the documentation of each function begins with a verb in the third person.
+fn check_functions(source: &Source, findings: &mut Findings) {
+    let (mut first, mut open) = (None, 0);
+    for ((number, line), text) in source.numbered().zip(source.text.lines()) {
+        let text = text.trim_start();
+        if let Some(words) = text.strip_prefix("///") {
+            first.get_or_insert((number, words));
+        } else if open > 0 || text.starts_with("#[") {
+            // An attribute, of any number of lines.
+            open += line.code.matches('[').count();
+            open -= line.code.matches(']').count();
+        } else if !text.starts_with("//")
+            && let Some((number, words)) = first.take()
+            && is_function(&line.code)
+            && !begins_with_verb(words)
+        {
+            let what = "a function's documentation begins with a verb, such as `Returns`";
+            findings.add(&source.path, number, what);
+        }
+    }
+}
+
+fn is_function(code: &str) -> bool {
+    let marks = ["const", "async", "unsafe", "extern", "\"\""];
+    let is_mark = |word: &str| word.starts_with("pub") || marks.contains(&word);
+    let before = code.split_once("fn ").map(|(before, _)| before);
+    before.is_some_and(|before| before.split_whitespace().all(is_mark))
+}
+
+fn begins_with_verb(words: &str) -> bool {
+    let mut words = words.split(|c: char| !c.is_alphanumeric());
+    let first = words.find(|word| !word.is_empty());
+    first.is_some_and(|word| word.ends_with('s') && !NO_VERBS.contains(&word))
+}
+
+/// Returns the sentences of the comments that have a line of their own, without code, tables and
+/// headings.
 fn sentences(source: &Source) -> Vec<String> {
     let mut blocks = vec![String::new()];
     let mut is_code = false;
     for line in &source.lines {
-        let is_comment = line.code.trim().is_empty() && !line.comment.is_empty();
+        let is_comment = line.code.trim().is_empty();
         let text = if is_comment { line.comment.trim() } else { "" };
         let is_fence = text.starts_with("```");
         is_code = is_comment && (is_code != is_fence);
@@ -117,7 +160,7 @@ mod tests {
                     let a = 1; // Not a sentence of its own line.\n\
                     /// - An item of a list ends here\n/// - and the next one begins here\n\
                     /// # A heading is no sentence\n\
-                    /// ```\n/// let it = that(of, one, more);\n/// ```\n\
+                    /// ```\n/// let it = 1;\n///\n/// that(of, one, more);\n/// ```\n\
                     // Two words.\n";
         let found = sentences(&Source::parse("crates/mpsc/src/a.rs", text)).join("|");
         let lines = "The sender takes room.|It is refused without it.|\
@@ -125,13 +168,35 @@ mod tests {
         assert_eq!(found, lines);
     }
 
+    fn found(text: &str) -> String {
+        let mut findings = Findings::default();
+        check(&[Source::parse("crates/new/src/a.rs", text)], &mut findings);
+        findings.shown().join("|")
+    }
+
+    #[test]
+    fn a_function_says_what_it_does() {
+        for good in [
+            "/// Returns room.\n#[allow(\n    dead_code\n)]\npub(crate) const fn room() {}\n",
+            "/// The room.\nstruct Room {\n    /// The way out.\n    out: fn (u8),\n}\n",
+            "/// The room.\nstruct Room;\n\nfn room() {}\n",
+        ] {
+            assert_eq!(found(good), "");
+        }
+        for bad in ["The room.", "`room` is full.", "As there."] {
+            let attributes = "#[allow(\n    dead_code\n)]\n// Why.\n";
+            let bad = found(&format!(
+                "/// {bad}\n{attributes}pub async unsafe fn room() {{}}\n"
+            ));
+            assert!(
+                bad.starts_with("crates/new/src/a.rs:1: a function"),
+                "{bad}"
+            );
+        }
+    }
+
     #[test]
     fn a_crate_is_plain() {
-        let found = |text: &str| {
-            let mut findings = Findings::default();
-            check(&[Source::parse("crates/new/src/a.rs", text)], &mut findings);
-            findings.shown().join("|")
-        };
         let plain = "/// The sender takes a stone, thatched and besides.\n";
         assert_eq!(found(plain), "");
         let found = found("/// It takes what is left of that, so many of them.\n");
