@@ -90,6 +90,6 @@ fn micros(text: &str) -> Result<f64, Failure> {
         "us" => Ok(number),
         "ms" => Ok(number * 1e3),
         "s" => Ok(number * 1e6),
-        _ => Err(format!("{text} is no time").into()),
+        _ => Err(format!("{text} is not a time").into()),
     }
 }

@@ -101,7 +101,7 @@ fn a_wrong_period_is_reported_once_and_the_builders_holds() {
     }
     let lines = lines_of(name, "soon", |it| it.len() == 5);
     let wrong =
-        "ganger: GANGER_REPORT=\"soon\" is no period, and is ignored: write 1s, 500ms or 1m";
+        "ganger: GANGER_REPORT=\"soon\" is not a period, and is ignored: write 1s, 500ms or 1m";
     assert_eq!(
         lines.iter().filter(|it| *it == wrong).count(),
         1,

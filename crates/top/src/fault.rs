@@ -9,7 +9,7 @@ use std::time::Duration;
 #[non_exhaustive]
 pub enum Fault {
     /// The address is none.
-    #[error("{0:?} is no address: write host:port, or http://host:port")]
+    #[error("{0:?} is not an address: write host:port, or http://host:port")]
     Address(String),
     /// The address asks for TLS.
     #[error("the endpoint speaks no TLS: write http://, and reach another machine by `ssh -L`")]

@@ -59,7 +59,7 @@ impl Drop for Restored {
 /// If the output is no terminal, or the terminal fails.
 pub fn run(source: Arc<dyn Source>, every: Duration, filter: Filter) -> io::Result<()> {
     if !io::stdout().is_terminal() {
-        let what = "the output is no terminal: use --once, or --once --json";
+        let what = "the output is not a terminal: use --once, or --once --json";
         return Err(io::Error::other(what));
     }
     let (tell, told) = mpsc::channel();

@@ -148,7 +148,7 @@ impl<G: Ground> Strings<G> {
     pub(super) fn message(&self) -> Message {
         match self.next() {
             Seen::Message(message) => message,
-            other => panic!("{other:?} is no message"),
+            other => panic!("{other:?} is not a message"),
         }
     }
 
@@ -162,7 +162,7 @@ impl<G: Ground> Strings<G> {
         let seen = self.side.ground.next(&self.seen, time)?;
         match seen {
             Seen::Message(message) => message.payloads.into_first().as_u64(),
-            other => panic!("{other:?} is no message"),
+            other => panic!("{other:?} is not a message"),
         }
     }
 
@@ -170,7 +170,7 @@ impl<G: Ground> Strings<G> {
     pub(super) fn exits(&self) -> Vec<(Pid, Tag, ExitCause)> {
         let notice = |seen| match seen {
             Seen::Exit(pid, tag, cause) => (pid, tag, cause),
-            other => panic!("{other:?} is no notice"),
+            other => panic!("{other:?} is not a notice"),
         };
         self.seen.try_iter().map(notice).collect()
     }
@@ -178,7 +178,7 @@ impl<G: Ground> Strings<G> {
     pub(super) fn exit(&self) -> (Pid, Tag, ExitCause) {
         match self.next() {
             Seen::Exit(pid, tag, cause) => (pid, tag, cause),
-            other => panic!("{other:?} is no notice"),
+            other => panic!("{other:?} is not a notice"),
         }
     }
 

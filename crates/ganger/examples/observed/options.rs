@@ -73,7 +73,7 @@ fn time(text: &str) -> Result<Duration, BoxError> {
         "ms" => 1,
         "s" => 1_000,
         "m" => 60_000,
-        _ => return Err(format!("{text} is no time: say 30s, 500ms or 2m").into()),
+        _ => return Err(format!("{text} is not a time: say 30s, 500ms or 2m").into()),
     };
     let number: u32 = digits.parse()?;
     Ok(Duration::from_millis(u64::from(number) * milliseconds))

@@ -135,7 +135,7 @@ fn arguments_are_read_and_refused() {
     );
     assert_eq!((&*read.listen, read.sessions), ("127.0.0.1:7007", 200));
     for (wrong, part) in [
-        ("--for 30", "30 is no time"),
+        ("--for 30", "30 is not a time"),
         ("--for", "--for needs a value"),
         ("--fault fire", "fire is none of"),
         ("--colour", "--colour is no argument"),

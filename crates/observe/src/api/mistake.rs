@@ -11,28 +11,30 @@ pub enum QueryError {
     #[error("the parameter {0:?} is there twice: leave one out")]
     Twice(String),
     /// The number of processes is wrong.
-    #[error("top={0:?} is no number from 1 to 1000: ask for the next ones by a narrower filter")]
+    #[error("top={0:?} is not a number from 1 to 1000: ask for the next ones by a narrower filter")]
     Top(String),
     /// A parameter of a query for sockets has an unknown name.
     #[error("no parameter of sockets is called {0:?}: use top, after and scheduler")]
     UnknownOfSockets(String),
     /// The number of sockets is wrong.
-    #[error("top={0:?} is no number from 1 to 1000: ask for the next ones by after=ID")]
+    #[error("top={0:?} is not a number from 1 to 1000: ask for the next ones by after=ID")]
     SocketsTop(String),
     /// The id of a socket is wrong.
-    #[error("after={0:?} is no number: give the id of the last socket that you have")]
+    #[error("after={0:?} is not a number: give the id of the last socket that you have")]
     After(String),
     /// The id of a socket is there without its scheduler.
     #[error("after is an id in one scheduler: add scheduler=NUMBER, the scheduler of that socket")]
     AfterOfNone,
     /// The order is unknown.
-    #[error("by={0:?} is no order: use mailbox, quiet, pid, steps, events, busy, growth or age")]
+    #[error(
+        "by={0:?} is not an order: use mailbox, quiet, pid, steps, events, busy, growth or age"
+    )]
     By(String),
     /// The window is wrong.
-    #[error("window={0:?} is no time from 1ms to 60s: write 500ms or 5s, for example")]
+    #[error("window={0:?} is not a time from 1ms to 60s: write 500ms or 5s, for example")]
     Window(String),
     /// The number of a scheduler is wrong.
-    #[error("scheduler={0:?} is no number: /api/v1/snapshot has the numbers of the schedulers")]
+    #[error("scheduler={0:?} is not a number: /api/v1/snapshot has the numbers of the schedulers")]
     Scheduler(String),
     /// The filter is too long.
     #[error("the filter has {0} bytes, and may have 256: leave terms out")]

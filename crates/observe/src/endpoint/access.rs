@@ -68,7 +68,7 @@ impl Access {
             return Err(refused(StatusCode::BAD_REQUEST, sentence));
         };
         let Ok(host) = Authority::try_from(host.as_bytes()) else {
-            let sentence = "the Host header is no host: send the host and port of this endpoint";
+            let sentence = "the Host header is not a host: send the host and port of this endpoint";
             return Err(refused(StatusCode::BAD_REQUEST, sentence));
         };
         let is_known = self.is_known(&host) && uri.authority().is_none_or(|it| self.is_known(it));

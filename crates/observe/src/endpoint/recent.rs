@@ -39,11 +39,11 @@ impl FromStr for Query {
             let is_twice = match &*name {
                 "n" => {
                     let n = value.parse().ok().filter(|it| (1..=MOST).contains(it));
-                    let wrong = || format!("n={shown:?} is no number from 1 to {MOST}");
+                    let wrong = || format!("n={shown:?} is not a number from 1 to {MOST}");
                     query.n.replace(n.ok_or_else(wrong)?).is_some()
                 }
                 "scheduler" => {
-                    let wrong = || format!("scheduler={shown:?} is no number");
+                    let wrong = || format!("scheduler={shown:?} is not a number");
                     let number = value.parse().ok().ok_or_else(wrong)?;
                     query.scheduler.replace(number).is_some()
                 }
@@ -128,10 +128,10 @@ mod tests {
         };
         assert_eq!(read("n=1000&scheduler=2"), Ok(query));
         for (text, mistake) in [
-            ("n=0", "n=\"0\" is no number from 1 to 1000"),
-            ("n=1001", "n=\"1001\" is no number"),
+            ("n=0", "n=\"0\" is not a number from 1 to 1000"),
+            ("n=1001", "n=\"1001\" is not a number"),
             ("n=1&n=2", "the parameter \"n\" is there twice"),
-            ("scheduler=x", "scheduler=\"x\" is no number"),
+            ("scheduler=x", "scheduler=\"x\" is not a number"),
             ("last=5", "no parameter is called \"last\": use n and"),
         ] {
             let error = read(text).unwrap_err();

@@ -289,7 +289,7 @@ fn stream(site: &Site, query: &str) -> Result<Answer, Refused> {
         (None, _) => events::PERIOD,
         (Some((name, text)), None) if name == "every" => {
             let period = read_period(&text).filter(|it| events::PERIODS.contains(it));
-            period.ok_or_else(|| bad("every is no time from 250ms to 60s: write 500ms or 5s"))?
+            period.ok_or_else(|| bad("every is not a time from 250ms to 60s: write 500ms or 5s"))?
         }
         _ => {
             let sentence = "events have a single parameter, every: leave the others out";
@@ -328,7 +328,7 @@ fn check_since(query: &str) -> Result<(), Refused> {
         (None, _) => return Ok(()),
         (Some((name, number)), None) if name == "since" => match number.parse::<u64>() {
             Ok(_) => return Ok(()),
-            Err(_) => "since is no number: give the sequence of your last snapshot",
+            Err(_) => "since is not a number: give the sequence of your last snapshot",
         },
         _ => "a snapshot has a single parameter, since: leave the others out",
     };

@@ -47,7 +47,7 @@ impl FromStr for TraceQuery {
                 "seconds" => {
                     let seconds = value.parse().ok();
                     let seconds = seconds.filter(|it| (1..=LONGEST).contains(it));
-                    let wrong = || format!("seconds={shown:?} is no number from 1 to {LONGEST}");
+                    let wrong = || format!("seconds={shown:?} is not a number from 1 to {LONGEST}");
                     query.seconds.replace(seconds.ok_or_else(wrong)?).is_some()
                 }
                 "format" => {
@@ -56,14 +56,14 @@ impl FromStr for TraceQuery {
                         "json" => Format::Json,
                         _ => {
                             return Err(format!(
-                                "format={shown:?} is no format: use perfetto or json"
+                                "format={shown:?} is not a format: use perfetto or json"
                             ));
                         }
                     };
                     query.format.replace(format).is_some()
                 }
                 "scheduler" => {
-                    let wrong = || format!("scheduler={shown:?} is no number");
+                    let wrong = || format!("scheduler={shown:?} is not a number");
                     let number = value.parse().ok().ok_or_else(wrong)?;
                     query.scheduler.replace(number).is_some()
                 }
@@ -165,18 +165,18 @@ mod tests {
         };
         assert_eq!(read("seconds=5&format=json&scheduler=2"), Ok(query));
         for (text, mistake) in [
-            ("seconds=0", "seconds=\"0\" is no number from 1 to 3600"),
-            ("seconds=3601", "seconds=\"3601\" is no number"),
-            ("seconds=x", "seconds=\"x\" is no number"),
+            ("seconds=0", "seconds=\"0\" is not a number from 1 to 3600"),
+            ("seconds=3601", "seconds=\"3601\" is not a number"),
+            ("seconds=x", "seconds=\"x\" is not a number"),
             (
                 "seconds=1&seconds=2",
                 "the parameter \"seconds\" is there twice",
             ),
             (
                 "format=pdf",
-                "format=\"pdf\" is no format: use perfetto or json",
+                "format=\"pdf\" is not a format: use perfetto or json",
             ),
-            ("scheduler=-1", "scheduler=\"-1\" is no number"),
+            ("scheduler=-1", "scheduler=\"-1\" is not a number"),
             ("second=1", "no parameter is called \"second\": use seconds"),
         ] {
             let error = read(text).unwrap_err();

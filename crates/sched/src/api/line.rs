@@ -84,7 +84,7 @@ fn of_environment() -> Option<Duration> {
     if found.is_none() {
         REPORTED.call_once(|| {
             write(format!(
-                "ganger: {VARIABLE}={text:?} is no period, and is ignored: write 1s, 500ms or 1m"
+                "ganger: {VARIABLE}={text:?} is not a period, and is ignored: write 1s, 500ms or 1m"
             ));
         });
     }

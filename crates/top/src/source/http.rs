@@ -150,7 +150,7 @@ fn head(from: &mut impl BufRead) -> Result<(u16, Length), Failed> {
             return Ok((status, length));
         }
         let Some((name, value)) = line.split_once(':') else {
-            return Err(Fault::Broken("a line of its head is no header").into());
+            return Err(Fault::Broken("a line of its head is not a header").into());
         };
         let value = value.trim();
         if name.eq_ignore_ascii_case("transfer-encoding") {
@@ -159,7 +159,7 @@ fn head(from: &mut impl BufRead) -> Result<(u16, Length), Failed> {
             }
             length = Length::Chunks;
         } else if name.eq_ignore_ascii_case("content-length") && !matches!(length, Length::Chunks) {
-            let wrong = Fault::Broken("its content length is no number");
+            let wrong = Fault::Broken("its content length is not a number");
             length = Length::Bytes(value.parse().map_err(|_| wrong)?);
         }
     }
@@ -202,7 +202,7 @@ fn body(
             loop {
                 let line = line(from, &mut HEAD.clone())?;
                 let size = line.split(';').next().unwrap_or_default().trim();
-                let wrong = Fault::Broken("the length of a chunk is no number");
+                let wrong = Fault::Broken("the length of a chunk is not a number");
                 let size = u64::from_str_radix(size, 16).map_err(|_| wrong)?;
                 if size == 0 {
                     return Ok(());

@@ -108,7 +108,7 @@ fn what_is_no_endpoint_is_told() {
         ),
         (
             "HTTP/1.1 200 OK\r\ncontent-length: -1\r\n\r\n",
-            "its content length is no number",
+            "its content length is not a number",
         ),
         (
             "HTTP/1.1 200 OK\r\ntransfer-encoding: gzip\r\n\r\n",
@@ -116,7 +116,7 @@ fn what_is_no_endpoint_is_told() {
         ),
         (
             "HTTP/1.1 200 OK\r\nno header\r\n\r\n",
-            "a line of its head is no header",
+            "a line of its head is not a header",
         ),
         (
             "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nxyz\r\n",

@@ -90,7 +90,7 @@ fn a_trace_is_summed_up() {
 fn a_fault_is_a_sentence_and_a_status() {
     let error = failed(&["--demo"]);
     assert!(
-        error.contains("the output is no terminal: use --once"),
+        error.contains("the output is not a terminal: use --once"),
         "{error}"
     );
     let error = failed(&["--once", "127.0.0.1:1"]);

@@ -42,7 +42,7 @@ impl Ended {
     /// Returns a number of the JSON object.
     pub(crate) fn number(&self, name: &str) -> u64 {
         let number = self.json()[name].as_u64();
-        number.unwrap_or_else(|| panic!("{name} is no number: {self:?}"))
+        number.unwrap_or_else(|| panic!("{name} is not a number: {self:?}"))
     }
 
     /// Returns the words of the JSON object, in their order.

@@ -421,8 +421,8 @@ fn a_wrong_path_method_or_query_gets_a_sentence() {
     for (query, part) in [
         ("x=y", "a single parameter, since"),
         ("since=1&since=1", "a single parameter, since"),
-        ("since=", "since is no number"),
-        ("since=-1", "since is no number"),
+        ("since=", "since is not a number"),
+        ("since=-1", "since is not a number"),
     ] {
         get(&endpoint, &format!("/api/v1/snapshot?{query}")).refuses(400, part);
     }

@@ -73,7 +73,7 @@ fn what_can_not_be_traced_is_refused_with_a_sentence() {
     let endpoint = serve("127.0.0.1:0").scheduler(&plain).start().unwrap();
     get(&endpoint, "/trace").refuses(404, "build it with `Builder::record");
     get(&endpoint, "/trace?scheduler=7").refuses(404, "no scheduler has that number");
-    get(&endpoint, "/trace?seconds=0").refuses(400, "is no number from 1 to 3600");
+    get(&endpoint, "/trace?seconds=0").refuses(400, "is not a number from 1 to 3600");
     let recorded = || {
         let builder = Scheduler::builder().workers(1);
         builder
