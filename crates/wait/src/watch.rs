@@ -53,7 +53,7 @@ pub struct Surroundings {
     /// The time.
     pub now: fn() -> Duration,
     /// The turn of that process: two turns of a process differ.
-    pub turn: fn() -> Option<u32>,
+    pub turn: fn() -> Option<u64>,
 }
 
 struct Registry {

@@ -11,6 +11,7 @@ mod loom_origin;
 mod loom_reapers;
 mod loom_shares;
 mod loom_timer_waiter;
+mod loom_turn_marks;
 mod loom_urgent;
 mod loom_waiters;
 mod loom_wake;

@@ -2,7 +2,8 @@
 //! senders, and the watch of waits.
 //!
 //! The owner of the run token writes, and any thread reads. No value depends on another, so all
-//! accesses are relaxed: each value was right at a moment of its own.
+//! accesses are relaxed: each value was right at a moment of its own. Only the two parts of a
+//! turn's mark have an order.
 
 use ganger_proc_api::EndKind;
 use ganger_sync::atomic::{AtomicPtr, AtomicU32, Ordering};
@@ -33,9 +34,13 @@ pub(crate) struct About {
     /// When the last turn began, in units since the scheduler was built, modulo 2^32, and made odd;
     /// zero before the first turn; another even number, for the kind of end, after the end.
     ran: AtomicU32,
-    /// How many events its steps have left.
+    /// How many events the process's steps have left, above the count of its marked turns.
     left: AtomicU32,
 }
+
+/// The bits of the count of marked turns. A mark comes back if the process has 4,096 marked turns
+/// on other threads within a millisecond: each takes a lock and memory for its wait.
+const MARKS: u32 = 12;
 
 impl About {
     pub(crate) fn new(namer: Namer) -> Self {
@@ -81,18 +86,30 @@ impl About {
 
     /// Returns the mark of the last turn. Unmarked turns that begin within the same millisecond
     /// share a mark: see [`mark_turn`](Self::mark_turn).
-    pub(crate) fn turn_mark(&self) -> u32 {
-        // Ordering: Relaxed: see the module.
-        self.ran.load(Ordering::Relaxed)
+    pub(crate) fn turn_mark(&self) -> u64 {
+        // Ordering: Acquire: pairs with the release in `mark_turn`: behind the time of a marked
+        // turn the reader finds the count of this turn, or of a later.
+        let ran = self.ran.load(Ordering::Acquire);
+        // Ordering: Relaxed: see above.
+        let marks = self.left.load(Ordering::Relaxed) % (1 << MARKS);
+        u64::from(ran) << 32 | u64::from(marks)
     }
 
-    /// Gives this turn a mark that no later turn has: it seems to have begun two milliseconds
-    /// earlier. For the owner of the run token.
-    pub(crate) fn mark_turn(&self) -> u32 {
-        let mark = self.turn_mark().wrapping_sub(4);
-        // Ordering: Relaxed: see the module.
-        self.ran.store(mark, Ordering::Relaxed);
-        mark
+    /// Gives this turn a mark that no later turn has, marked or not: the turn seems to have begun
+    /// two milliseconds earlier, and is counted. For the owner of the run token.
+    pub(crate) fn mark_turn(&self) -> u64 {
+        // Ordering: Relaxed: the owner of the run token alone writes both words.
+        let (ran, left) = (
+            self.ran.load(Ordering::Relaxed),
+            self.left.load(Ordering::Relaxed),
+        );
+        let marks = left.wrapping_add(1) % (1 << MARKS);
+        // Ordering: Relaxed: the release below shows the count.
+        self.left
+            .store(left >> MARKS << MARKS | marks, Ordering::Relaxed);
+        // Ordering: Release: pairs with the acquire in `turn_mark`.
+        self.ran.store(ran.wrapping_sub(4), Ordering::Release);
+        self.turn_mark()
     }
 
     /// Notes the kind of the process's end.
@@ -112,17 +129,20 @@ impl About {
         ENDS.get(ran as usize / 2).copied().unwrap_or_default()
     }
 
-    /// Returns the number of events that the steps have left so far.
+    /// Returns how many events the steps have left so far; a million or more as a million.
     #[inline(always)]
     pub(crate) fn left(&self) -> usize {
         // Ordering: Relaxed: see the module.
-        self.left.load(Ordering::Relaxed) as usize
+        (self.left.load(Ordering::Relaxed) >> MARKS) as usize
     }
 
+    /// Notes how many events the steps have left. For the owner of the run token.
     pub(crate) fn set_left(&self, left: usize) {
-        let left = u32::try_from(left).unwrap_or(u32::MAX);
-        // Ordering: Relaxed: see the module.
-        self.left.store(left, Ordering::Relaxed);
+        let most = u32::MAX >> MARKS;
+        let left = u32::try_from(left).map_or(most, |left| left.min(most));
+        // Ordering: Relaxed: see the module; the owner of the run token alone writes.
+        let marks = self.left.load(Ordering::Relaxed) % (1 << MARKS);
+        self.left.store(left << MARKS | marks, Ordering::Relaxed);
     }
 }
 
@@ -162,6 +182,7 @@ mod tests {
             assert_eq!(about.ran_before(at), Some(4 * unit));
             about.run(at);
             assert_ne!(about.turn_mark(), mark, "a turn at the same moment");
+            assert_ne!(about.mark_turn(), mark, "a marked turn at the same moment");
         }
     }
 
@@ -186,5 +207,10 @@ mod tests {
         assert_eq!((about.type_name(), about.left()), ("new", 0));
         about.set_left(3);
         assert_eq!(about.left(), 3);
+        about.mark_turn();
+        assert_eq!(about.left(), 3);
+        let mark = about.turn_mark();
+        about.set_left(usize::MAX);
+        assert_eq!((about.left(), about.turn_mark()), ((1 << 20) - 1, mark));
     }
 }

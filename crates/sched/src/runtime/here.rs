@@ -61,15 +61,15 @@ pub fn watch() -> Watching {
 
 thread_local! {
     /// The place of the last process whose turn has been marked on this thread, and its mark.
-    static MARKED: Cell<(usize, u32)> = const { Cell::new((0, 0)) };
+    static MARKED: Cell<(usize, u64)> = const { Cell::new((0, 0)) };
 }
 
 /// Returns the mark of the turn that this thread is in: no later turn of the process has it.
-fn turn() -> Option<u32> {
+fn turn() -> Option<u64> {
     local::own_process().map(|task| mark_of(&task))
 }
 
-fn mark_of(task: &Task) -> u32 {
+fn mark_of(task: &Task) -> u64 {
     let (place, mark) = (ptr::from_ref(&**task).addr(), task.about.turn_mark());
     if MARKED.get() == (place, mark) {
         return mark;

@@ -133,7 +133,7 @@ pub fn awaits_by(
 #[derive(Default)]
 struct Turn {
     /// The party, and its turn; 0 outside of a turn.
-    of: Option<(Party, u32)>,
+    of: Option<(Party, u64)>,
     ends: Vec<Weak<Question>>,
     /// Whether the process waits for messages, too.
     has_messages: bool,
