@@ -2,7 +2,7 @@
 
 use ganger_cluster::{
     Cluster, ClusterNameErrorKind, LockLost, NameLost, NameRevoked, NoStore, Registrar, Settings,
-    StoreFaults, StrongError, StrongNames, Twin, TwinStore,
+    StoreFaults, StrongError, StrongLock, StrongNames, Twin, TwinStore,
 };
 use ganger_link::Registry as _;
 use ganger_proc_api::{
@@ -10,9 +10,10 @@ use ganger_proc_api::{
     StepResult, actor_fn,
 };
 use ganger_sched::Scheduler;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Weak};
+use std::thread;
 use std::time::Duration;
 
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -100,6 +101,35 @@ fn after_a_sleep_of_the_machine_nothing_is_held_by_the_first_look() {
     drop(lock);
     let again = names.lock("invoices").wait_timeout(PATIENCE).unwrap();
     assert!(again.is_held());
+}
+
+/// Sets a call for the loss of a lock, when its own is replaced.
+struct Replaced(Weak<StrongLock>, Sender<()>);
+
+impl Drop for Replaced {
+    fn drop(&mut self) {
+        if let Some(lock) = self.0.upgrade() {
+            lock.on_lost(|| ());
+        }
+        self.1.send(()).unwrap();
+    }
+}
+
+#[test]
+fn a_call_for_the_loss_of_a_lock_may_use_the_lock_when_it_is_replaced() {
+    let (twin, store) = (Twin::new(1), TwinStore::new(1));
+    let _clock = twin.run();
+    let clock = Arc::new(AtomicU64::new(1));
+    let (_scheduler, node) = join(&twin, &store, "alpha", &clock);
+    let names = node.strong_names().unwrap();
+    let lock = Arc::new(names.lock("invoices").wait_timeout(PATIENCE).unwrap());
+    let (tell, told) = channel();
+    let replaced = Replaced(Arc::downgrade(&lock), tell);
+    lock.on_lost(move || drop(replaced));
+    let other = Arc::clone(&lock);
+    let thread = thread::spawn(move || other.on_lost(|| ()));
+    told.recv_timeout(PATIENCE).unwrap();
+    thread.join().unwrap();
 }
 
 // pins: B38

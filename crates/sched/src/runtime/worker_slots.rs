@@ -154,7 +154,7 @@ impl WorkerSlots {
     /// Returns the number of slots that have ever had a thread: the first slots.
     pub(crate) fn used(&self) -> usize {
         // Ordering: Relaxed: slots and deques are there from the beginning. A thread's pushes and
-        // looks come after its start. A reader for whom they matter is behind a fence or a lock,
+        // looks come after its start. A reader that needs them is behind a fence or a lock,
         // which orders the load behind the start.
         self.used.load(Ordering::Relaxed)
     }

@@ -372,7 +372,7 @@ fn an_entry_moves_between_leases_beside_other_writers() {
     drop(watch);
 }
 
-/// Creates a key behind its end by many writers, of whom one succeeds.
+/// Creates a key behind its end by many writers: one succeeds.
 #[test]
 fn a_key_behind_its_end_has_one_next_entry() {
     let harness = Three::start();

@@ -108,7 +108,9 @@ impl StrongLock {
     /// Has `call` called once when the lock is lost, on some thread; at once if that has happened.
     /// A later call takes the place of an earlier. The call should be short.
     pub fn on_lost(&self, call: impl FnOnce() + Send + 'static) {
-        *lock(&self.guard.on_lost) = Some(Box::new(call));
+        let earlier = lock(&self.guard.on_lost).replace(Box::new(call));
+        // Without the lock: what the earlier call has kept is foreign code.
+        drop(earlier);
         // Ordering: Relaxed: `lose` sets the flag, and then takes the mutex. Either `lose` finds
         // the call, or the mutex orders this load behind the store.
         if self.guard.is_lost.load(Ordering::Relaxed) {

@@ -44,7 +44,7 @@ pub(super) fn groups(all: &[Member]) -> Groups {
     }
 }
 
-/// Builds the tree of the members, who have their parents before them.
+/// Builds the tree of the members; parents come before their members.
 pub(super) fn tree(all: &[Member]) -> Tree {
     let place = |pid: &String| all.iter().position(|it| it.process.pid == *pid);
     let node = |member: &Member| {
