@@ -93,7 +93,10 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     lock.try_lock().map_err(busy)?;
     let mut complaints = Vec::new();
     for (package, mutants) in crates.iter().filter(|it| !it.1.is_empty()) {
-        complaints.extend(run_crate(package, mutants, &folder)?);
+        match run_crate(package, mutants, &folder) {
+            Ok(of_crate) => complaints.extend(of_crate),
+            Err(error) => complaints.push(format!("{package}: {error}")),
+        }
     }
     match complaints.is_empty() {
         true => Ok(()),
