@@ -3,8 +3,8 @@
 
 use super::acts::{Blocker, Consumer, Half, Hit, Listener, Member, Producer};
 use super::acts::{Racer, Stepper, Turn, Waiter};
-use super::gate::Gate;
-use super::job::Error;
+use super::gate::gate;
+use super::job::{Error, Job};
 use super::load::{Act, Load};
 use super::timed::{Due, Naps};
 use super::turns::{Race, Stuck};
@@ -28,11 +28,24 @@ pub(super) struct Crowd {
 }
 
 impl Crowd {
-    /// Creates a crowd, each of which `wake` sends a message to.
-    pub(super) fn new<R: 'static>(
-        all: Vec<R>,
+    /// Starts `processes` processes, numbered from 0, which `wake` sends a message to. Returns the
+    /// time until each has hit the gate.
+    pub(super) fn start<R: 'static>(
+        processes: u64,
+        mut start: impl FnMut(u64) -> Result<R, Error>,
         wake: impl Fn(&R) -> Result<(), Error> + 'static,
-    ) -> Self {
+    ) -> Result<(Duration, Self), Error> {
+        let mut all = Vec::with_capacity(usize::try_from(processes).map_err(failed)?);
+        let time = gate().time(processes, || {
+            (0..processes).try_for_each(|number| {
+                all.push(start(number)?);
+                Ok(())
+            })
+        })?;
+        Ok((time, Self::new(all, wake)))
+    }
+
+    fn new<R: 'static>(all: Vec<R>, wake: impl Fn(&R) -> Result<(), Error> + 'static) -> Self {
         Self {
             processes: all.len() as u64,
             wake: Box::new(move || all.iter().try_for_each(&wake)),
@@ -67,11 +80,10 @@ pub(super) trait Contestant: Sized + 'static {
     /// The address of an actor.
     type Ref<A: Act>: Clone + Send + 'static;
 
-    /// What its actors hit.
-    fn gate(&self) -> &'static Gate;
-
     /// How many threads run processes.
-    fn workers(&self) -> usize;
+    fn workers(job: &Job) -> u64 {
+        job.workers as u64
+    }
 
     /// Starts actors from this thread, made of their numbers, and hands their addresses out.
     fn start_each<A: Act>(
@@ -83,13 +95,22 @@ pub(super) trait Contestant: Sized + 'static {
         none_of_the_kind()
     }
 
+    /// Sends an actor the address of the next actor of its ring.
+    fn link<A: Act>(_from: &Self::Ref<A>, _next: Self::Ref<A>) -> Result<(), Error> {
+        none_of_the_kind()
+    }
+
     /// Starts actors, each of which has the address of the next; the last has the first one's.
     fn ring<A: Act>(
         &self,
-        _members: u64,
-        _make: impl Fn() -> A,
+        members: u64,
+        make: impl Fn() -> A,
     ) -> Result<Vec<Throw<A::Load>>, Error> {
-        none_of_the_kind()
+        let ring = self.start_all(members, |_| make())?;
+        for (member, next) in ring.iter().zip(ring.iter().cycle().skip(1)) {
+            Self::link::<A>(member, next.clone())?;
+        }
+        Ok(throws::<Self, A>(ring))
     }
 
     /// Sends without waiting.
@@ -120,7 +141,7 @@ pub(super) trait Contestant: Sized + 'static {
 
     /// W1: starts `processes` processes from here. Each runs once, hits the gate, and ends.
     fn spawn(&self, processes: u64) -> Timed {
-        let gate = self.gate();
+        let gate = gate();
         gate.time(processes, || {
             self.start_each(processes, |_| Hit(gate), drop)
         })
@@ -129,12 +150,12 @@ pub(super) trait Contestant: Sized + 'static {
     /// W2: ten children a process, down to `levels` levels below the first. Leaves, numbered from
     /// 0, send their number to their parent, parents the sum; the first brings it to the gate.
     fn skynet(&self, levels: u32) -> Timed {
-        self.gate().time(1, || self.start_tree(levels))
+        gate().time(1, || self.start_tree(levels))
     }
 
     /// W3: `processes` processes continue `each` times, and hit the gate.
     fn yields(&self, processes: u64, each: u64) -> Timed {
-        let gate = self.gate();
+        let gate = gate();
         gate.time(processes, || {
             self.start_turns(processes, || Stepper { left: each, gate })
         })
@@ -143,7 +164,7 @@ pub(super) trait Contestant: Sized + 'static {
     /// W4: `pairs` pairs, set up, count a number down in turns by handle: `round_trips` round trips
     /// each. Both halves hit the gate.
     fn ping_pong<M: Load>(&self, pairs: u64, round_trips: u64) -> Timed {
-        let gate = self.gate();
+        let gate = gate();
         let pairs = (0..pairs).map(|_| self.ring(2, || Half::<M>(gate, PhantomData)));
         let pairs: Vec<_> = pairs.collect::<Result<_, _>>()?;
         gate.time(2 * pairs.len() as u64, || {
@@ -161,7 +182,7 @@ pub(super) trait Contestant: Sized + 'static {
     /// W5: a ring of `members`, set up. Each of the tokens, which start evenly spread, goes `hops`
     /// hops; then it hits the gate.
     fn tokens<M: Load>(&self, members: u64, tokens: u64, hops: u64) -> Timed {
-        let gate = self.gate();
+        let gate = gate();
         let ring = self.ring(members, || Member::<M>(gate, PhantomData))?;
         let apart = (ring.len() / usize::try_from(tokens).map_err(failed)?).max(1);
         let starts = || ring.iter().step_by(apart);
@@ -178,7 +199,7 @@ pub(super) trait Contestant: Sized + 'static {
     /// each, without a pause, to a consumer that is set up. The consumer brings the sum to the
     /// gate.
     fn fan_in<M: Load>(&self, producers: u64, messages: u64) -> Timed {
-        let gate = self.gate();
+        let gate = gate();
         let consumer = |_| Consumer::<M>::new(producers * messages, gate);
         let to = self.start_all(1, consumer)?;
         gate.time(1, || {
@@ -206,7 +227,7 @@ pub(super) trait Contestant: Sized + 'static {
     /// W7: a sender, whose start the clock sees, sends each of the numbers below `messages` to all
     /// receivers, which are set up. Each brings its sum to the gate.
     fn fan_out<M: Load>(&self, receivers: u64, messages: u64) -> Timed {
-        let gate = self.gate();
+        let gate = gate();
         let to = self.start_all(receivers, |_| Consumer::<M>::new(messages, gate))?;
         gate.time(receivers, || {
             let producer = |_| Producer {
@@ -220,7 +241,7 @@ pub(super) trait Contestant: Sized + 'static {
 
     /// W8, W11: starts `processes` processes from here. Each hits the gate, and waits.
     fn crowd(&self, processes: u64) -> Result<(Duration, Crowd), Error> {
-        let gate = self.gate();
+        let gate = gate();
         let mut crowd = Vec::with_capacity(usize::try_from(processes).map_err(failed)?);
         let time = gate.time(processes, || {
             self.start_each(processes, |_| Waiter(gate), |waiter| crowd.push(waiter))
@@ -230,9 +251,64 @@ pub(super) trait Contestant: Sized + 'static {
 
     /// W8: sends each of them a message, from here, upon which it hits the gate and ends.
     fn wake(&self, mut crowd: Crowd) -> Timed {
-        self.gate().time(crowd.processes, || (crowd.wake)())
+        gate().time(crowd.processes, || (crowd.wake)())
     }
 
+    /// W10, W12, W13b to W13d: starts processes that call their function with each received number.
+    /// When the answer is `true`, they hit the gate and end. The result sends a number to all of
+    /// them, from any thread.
+    fn listen<F>(&self, processes: u64, heard: impl Fn(u64) -> F) -> Result<Deliver, Error>
+    where
+        F: Fn(u64) -> bool + Unpin + Send + 'static,
+    {
+        let gate = gate();
+        let listener = |number| Listener {
+            heard: heard(number),
+            gate,
+        };
+        let all = self.start_all(processes, listener)?;
+        Ok(Box::new(move |number| {
+            let sent = all.iter().try_for_each(|to| Self::send(to, number));
+            sent.expect("the processes are there");
+        }))
+    }
+
+    /// W12, W13b, W13c: starts `processes` processes that block and continue until `stuck` is over;
+    /// then they hit the gate and end.
+    fn block(&self, stuck: &'static Stuck, processes: u64) -> Result<(), Error> {
+        let gate = gate();
+        self.start_turns(processes, || Blocker { stuck, gate })
+    }
+
+    /// W13: starts `processes` processes that run a lap and continue until the race is over; then
+    /// they hand in their number of laps, hit the gate and end.
+    fn race(&self, race: &'static Race, processes: u64) -> Result<(), Error> {
+        let (laps, gate) = (0, gate());
+        self.start_turns(processes, || Racer { laps, race, gate })
+    }
+
+    /// W14: a process sets a timer for `churn_time` of its number and cancels it, so often; with
+    /// `has_step` it continues before it cancels. Then it hits the gate.
+    fn timer_churn(&self, _rounds: u64, _has_step: bool) -> Timed {
+        none_of_the_kind()
+    }
+
+    /// W14, W15, W17: as [`crowd`](Self::crowd), but each sets a timer before it waits, which hits
+    /// the gate and ends it as a message does.
+    fn timed_crowd(&self, _processes: u64, _due: Due) -> Result<(Duration, Crowd), Error> {
+        none_of_the_kind()
+    }
+
+    /// W16: starts `processes` processes that sleep again and again for the times of `naps`, until
+    /// `naps` is over; then they hit the gate and end.
+    fn nap(&self, _naps: &'static Naps, _processes: u64) -> Result<(), Error> {
+        none_of_the_kind()
+    }
+}
+
+/// Sends a number. For actors that have not ended.
+/// A peer's code for the workloads whose processes depend on each other.
+pub(super) trait Services: Contestant {
     /// W9: a process yields `commands` commands in sequence to a handler that completes each at
     /// once with its number: `commands` down to 1. The process brings the sum to the gate.
     fn command_inline(&self, _commands: u64) -> Timed {
@@ -289,60 +365,8 @@ pub(super) trait Contestant: Sized + 'static {
     fn broadcast_each(&self, members: u64, messages: u64) -> Timed {
         self.broadcast(members, messages)
     }
-
-    /// W10, W12, W13b to W13d: starts processes that call their function with each received number.
-    /// When the answer is `true`, they hit the gate and end. The result sends a number to all of
-    /// them, from any thread.
-    fn listen<F>(&self, processes: u64, heard: impl Fn(u64) -> F) -> Result<Deliver, Error>
-    where
-        F: Fn(u64) -> bool + Unpin + Send + 'static,
-    {
-        let gate = self.gate();
-        let listener = |number| Listener {
-            heard: heard(number),
-            gate,
-        };
-        let all = self.start_all(processes, listener)?;
-        Ok(Box::new(move |number| {
-            let sent = all.iter().try_for_each(|to| Self::send(to, number));
-            sent.expect("the processes are there");
-        }))
-    }
-
-    /// W12, W13b, W13c: starts `processes` processes that block and continue until `stuck` is over;
-    /// then they hit the gate and end.
-    fn block(&self, stuck: &'static Stuck, processes: u64) -> Result<(), Error> {
-        let gate = self.gate();
-        self.start_turns(processes, || Blocker { stuck, gate })
-    }
-
-    /// W13: starts `processes` processes that run a lap and continue until the race is over; then
-    /// they hand in their number of laps, hit the gate and end.
-    fn race(&self, race: &'static Race, processes: u64) -> Result<(), Error> {
-        let (laps, gate) = (0, self.gate());
-        self.start_turns(processes, || Racer { laps, race, gate })
-    }
-
-    /// W14: a process sets a timer for `churn_time` of its number and cancels it, so often; with
-    /// `has_step` it continues before it cancels. Then it hits the gate.
-    fn timer_churn(&self, _rounds: u64, _has_step: bool) -> Timed {
-        none_of_the_kind()
-    }
-
-    /// W14, W15, W17: as [`crowd`](Self::crowd), but each sets a timer before it waits, which hits
-    /// the gate and ends it as a message does.
-    fn timed_crowd(&self, _processes: u64, _due: Due) -> Result<(Duration, Crowd), Error> {
-        none_of_the_kind()
-    }
-
-    /// W16: starts `processes` processes that sleep again and again for the times of `naps`, until
-    /// `naps` is over; then they hit the gate and end.
-    fn nap(&self, _naps: &'static Naps, _processes: u64) -> Result<(), Error> {
-        none_of_the_kind()
-    }
 }
 
-/// Sends a number. For actors that have not ended.
 #[inline]
 fn send_to<P: Contestant, A: Act>(to: &P::Ref<A>, number: u64) {
     let sent = P::send(to, A::Load::new(number));
@@ -357,10 +381,20 @@ pub(super) fn throws<P: Contestant, A: Act>(
     all.into_iter().map(throw).collect()
 }
 
+/// Calls `ask` for the numbers up to `calls`, in sequence on this thread, and brings the sum of the
+/// answers to the gate.
+pub(super) fn ask_in_turn(calls: u64, ask: impl FnMut(u64) -> Result<u64, Error>) -> Timed {
+    gate().time(1, || {
+        let answers = (1..=calls).map(ask);
+        gate().hit_with(answers.sum::<Result<u64, Error>>()?);
+        Ok(())
+    })
+}
+
 /// A future that sums the answers to numbers up, in sequence, and brings the sum to the gate.
 macro_rules! asker {
-    ($gate:expr, $numbers:expr, |$number:ident| $answer:expr) => {{
-        let gate = $gate;
+    ($numbers:expr, |$number:ident| $answer:expr) => {{
+        let gate = $crate::whole::gate::gate();
         async move {
             let mut sum = 0;
             for $number in $numbers {

@@ -1,6 +1,7 @@
 //! Many hits, a single wake-up: the end of every workload.
 
 use super::job::Error;
+use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
@@ -20,8 +21,15 @@ pub(super) struct Gate {
     owner: Thread,
 }
 
+/// Returns the gate that all processes of the program hit. It is of the thread that asks first, which
+/// measures.
+pub(super) fn gate() -> &'static Gate {
+    static GATE: LazyLock<&'static Gate> = LazyLock::new(Gate::new);
+    &GATE
+}
+
 impl Gate {
-    /// A gate of the calling thread. Never freed.
+    /// Creates a gate of the calling thread. Never freed.
     #[must_use]
     pub(super) fn new() -> &'static Self {
         Box::leak(Box::new(Self {
@@ -41,6 +49,7 @@ impl Gate {
         hits: u64,
         start: impl FnOnce() -> Result<(), Error>,
     ) -> Result<Duration, Error> {
+        assert_eq!(self.owner.id(), thread::current().id());
         // Ordering: Relaxed: no process hits before `start`, and its start publishes this.
         self.open.store(hits, Ordering::Relaxed);
         let begin = Instant::now();

@@ -5,8 +5,8 @@ use super::bell::{Bell, LAST, Sender};
 use super::board::{Board, PERIOD, duration};
 use super::busy::Busy;
 use super::catalog::{Id, Kind, Peer};
-use super::contestant::{Contestant, Deliver, Timed, failed};
-use super::gate::Gate;
+use super::contestant::{Contestant, Deliver, Services, Timed, failed};
+use super::gate::{Gate, gate};
 use super::job::{Error, Job};
 use super::latency::Latencies;
 use super::load::Packet;
@@ -63,7 +63,7 @@ pub fn list() -> impl Iterator<Item = (Id, Peer)> {
 /// # Errors
 /// If the peer has no such workload, or something goes wrong: it refuses, gets stuck, or has a
 /// wrong result.
-pub(super) fn measure<C: Contestant>(peer: &C, job: &Job) -> Result<Vec<Sample>, Error> {
+pub(super) fn measure<C: Services>(peer: &C, job: &Job) -> Result<Vec<Sample>, Error> {
     let run = Run { peer, job };
     let processes = |default: u64| job.processes.unwrap_or(default);
     let (few, many, ring) = (processes(100), processes(1_000), processes(10_000));
@@ -121,7 +121,7 @@ pub(super) fn measure<C: Contestant>(peer: &C, job: &Job) -> Result<Vec<Sample>,
         Id::W16 => run.timer_lateness(many, 0, How::Compute, Duration::ZERO),
         Id::W16b => run.timer_lateness(many, BUSY, How::Compute, LONG_STEP),
         Id::W16b10 => run.timer_lateness(many, BUSY, How::Compute, SHORT_STEP),
-        Id::W16stuck => run.timer_lateness(many, peer.workers() as u64, How::Sleep, BLOCK),
+        Id::W16stuck => run.timer_lateness(many, C::workers(job), How::Sleep, BLOCK),
         Id::W17 => run.timers_idle(),
         Id::Q2 => run.send_blocking(job.producers.unwrap_or(8)),
         other => {
@@ -253,7 +253,7 @@ impl<C: Contestant> Run<'_, C> {
         let (_, crowd) = self.peer.crowd(processes)?;
         self.peer.wake(crowd)?;
         let ticks = self.job.elements();
-        let blockers = self.peer.workers() as u64;
+        let blockers = C::workers(self.job);
         let stuck = Stuck::new(how, BLOCK);
         let (board, mut deliver) = self.board(processes)?;
         board.start();
@@ -414,7 +414,7 @@ impl<C: Contestant> Run<'_, C> {
         let left = due.first.checked_duration_since(Instant::now());
         let left = left.ok_or_else(|| failed("timers were due before all were set"))?;
         let mut before = Duration::ZERO;
-        self.peer.gate().time(processes, || {
+        gate().time(processes, || {
             thread::sleep(left);
             before = memory::cpu_time()?;
             Ok(())
@@ -484,7 +484,7 @@ impl<C: Contestant> Run<'_, C> {
 
     /// Ends processes, which hit the gate.
     fn end(&self, processes: u64, end: impl FnOnce()) -> Result<(), Error> {
-        let ended = self.peer.gate().time(processes, || {
+        let ended = gate().time(processes, || {
             end();
             Ok(())
         });
@@ -529,7 +529,7 @@ impl<C: Contestant> Run<'_, C> {
     }
 
     fn check_sum(&self, expected: u64) -> Result<(), Error> {
-        check_sum(self.peer.gate(), expected)
+        check_sum(gate(), expected)
     }
 
     fn sample(&self, variant: &str, n: u64, value: f64) -> Sample {

@@ -2,9 +2,9 @@
 //! elsewhere. An actor stays on the arbiter that it was started on.
 
 use crate::whole::acts::{Node, Turn};
-use crate::whole::contestant::{Contestant, Throw, Timed, asker, throws};
-use crate::whole::gate::Gate;
-use crate::whole::job::Error;
+use crate::whole::contestant::{Contestant, Services, Timed, asker};
+use crate::whole::gate::gate;
+use crate::whole::job::{Error, Job};
 use crate::whole::load::Act;
 use ::actix::{
     Actor, ActorContext, ActorFuture, ActorFutureExt, Addr, Arbiter, AsyncContext, Context,
@@ -14,22 +14,18 @@ use std::pin::Pin;
 use std::task::{self, Poll};
 use tokio::task::yield_now;
 
-/// An arbiter, whose actors hit the gate.
+/// An arbiter.
 pub(super) struct Actix {
     arbiter: Arbiter,
-    gate: &'static Gate,
     /// The owner of the arbiter, which need not run itself.
     _system: SystemRunner,
 }
 
 impl Actix {
-    pub(super) fn new(gate: &'static Gate) -> Self {
-        let system = System::new();
-        Self {
-            arbiter: Arbiter::new(),
-            gate,
-            _system: system,
-        }
+    pub(super) fn new() -> Self {
+        let _system = System::new();
+        let arbiter = Arbiter::new();
+        Self { arbiter, _system }
     }
 
     fn begin<A: Actor<Context = Context<A>> + Send>(&self, actor: A) -> Addr<A> {
@@ -186,11 +182,7 @@ impl Handler<Ask> for Server {
 impl Contestant for Actix {
     type Ref<A: Act> = Addr<Host<A>>;
 
-    fn gate(&self) -> &'static Gate {
-        self.gate
-    }
-
-    fn workers(&self) -> usize {
+    fn workers(_: &Job) -> u64 {
         1
     }
 
@@ -207,16 +199,9 @@ impl Contestant for Actix {
         Ok(())
     }
 
-    fn ring<A: Act>(
-        &self,
-        members: u64,
-        make: impl Fn() -> A,
-    ) -> Result<Vec<Throw<A::Load>>, Error> {
-        let ring = self.start_all(members, |_| make())?;
-        for (member, next) in ring.iter().zip(ring.iter().cycle().skip(1)) {
-            member.do_send(Next(next.clone()));
-        }
-        Ok(throws::<Self, A>(ring))
+    fn link<A: Act>(from: &Addr<Host<A>>, next: Addr<Host<A>>) -> Result<(), Error> {
+        from.do_send(Next(next));
+        Ok(())
     }
 
     fn send<A: Act>(to: &Addr<Host<A>>, load: A::Load) -> Result<(), Error> {
@@ -230,17 +215,18 @@ impl Contestant for Actix {
     }
 
     fn start_tree(&self, levels: u32) -> Result<(), Error> {
-        drop(self.begin(Branch(Node::root(levels, self.gate))));
+        drop(self.begin(Branch(Node::root(levels, gate()))));
         Ok(())
     }
+}
 
+impl Services for Actix {
     fn command_asked(&self, commands: u64) -> Timed {
-        let gate = self.gate;
         let server = self.begin(Server);
-        let asker = asker!(gate, 1..=commands, |number| {
+        let asker = asker!(1..=commands, |number| {
             server.send(Ask(number)).await.expect("an answer")
         });
-        gate.time(1, || {
+        gate().time(1, || {
             assert!(self.arbiter.spawn(asker), "the arbiter runs");
             Ok(())
         })

@@ -1,8 +1,9 @@
 //! kameo: processes are actors with unbounded mailboxes, on a tokio runtime with many threads.
 
+use super::tokio::time;
 use crate::whole::acts::{Node, Turn};
-use crate::whole::contestant::{Contestant, Throw, Timed, asker, failed, throws};
-use crate::whole::gate::Gate;
+use crate::whole::contestant::{Contestant, Services, Timed, ask_in_turn, asker, failed};
+use crate::whole::gate::gate;
 use crate::whole::job::Error;
 use crate::whole::load::Act;
 use ::kameo::Actor;
@@ -17,22 +18,8 @@ use std::time::Duration;
 use tokio::runtime::Runtime;
 use tokio::task::yield_now;
 
-/// A runtime, whose actors hit the gate.
-pub(super) struct Kameo {
-    runtime: Runtime,
-    workers: usize,
-    gate: &'static Gate,
-}
-
-impl Kameo {
-    pub(super) fn new(workers: usize, gate: &'static Gate) -> Result<Self, Error> {
-        Ok(Self {
-            runtime: super::tokio::runtime(workers, false)?,
-            workers,
-            gate,
-        })
-    }
-}
+/// Runs the actors.
+pub(super) struct Kameo(pub(super) Runtime);
 
 /// Starts an actor, on the runtime that the thread has entered.
 fn begin<A: Actor>(args: A::Args) -> ActorRef<A> {
@@ -174,10 +161,10 @@ struct Supervisor;
 
 /// Fails at its first message, which it sends itself, while any failures are left. A restarted
 /// actor has the mailbox of the actor before it.
+#[derive(Clone)]
 struct Failing {
     left: Arc<AtomicU64>,
     restarts: u64,
-    gate: &'static Gate,
 }
 
 /// It fails.
@@ -185,19 +172,12 @@ struct Failing {
 struct Failed;
 
 impl Actor for Failing {
-    type Args = (Arc<AtomicU64>, u64, &'static Gate);
+    type Args = Self;
     type Error = Infallible;
 
-    async fn on_start(
-        (left, restarts, gate): Self::Args,
-        this: ActorRef<Self>,
-    ) -> Result<Self, Infallible> {
+    async fn on_start(failing: Self, this: ActorRef<Self>) -> Result<Self, Infallible> {
         this.tell(Again).await.expect("it has just been started");
-        Ok(Self {
-            left,
-            restarts,
-            gate,
-        })
+        Ok(failing)
     }
 }
 
@@ -212,7 +192,7 @@ impl Message<Again> for Failing {
             self.left.store(left - 1, Ordering::Relaxed);
             return Err(Failed);
         }
-        self.gate.hit_with(self.restarts);
+        gate().hit_with(self.restarts);
         ctx.stop();
         Ok(())
     }
@@ -221,21 +201,13 @@ impl Message<Again> for Failing {
 impl Contestant for Kameo {
     type Ref<A: Act> = ActorRef<Host<A>>;
 
-    fn gate(&self) -> &'static Gate {
-        self.gate
-    }
-
-    fn workers(&self) -> usize {
-        self.workers
-    }
-
     fn start_each<A: Act>(
         &self,
         actors: u64,
         make: impl Fn(u64) -> A,
         mut started: impl FnMut(ActorRef<Host<A>>),
     ) -> Result<(), Error> {
-        let _inside = self.runtime.enter();
+        let _inside = self.0.enter();
         for number in 0..actors {
             let (act, next) = (make(number), None);
             started(begin(Host { act, next }));
@@ -243,16 +215,8 @@ impl Contestant for Kameo {
         Ok(())
     }
 
-    fn ring<A: Act>(
-        &self,
-        members: u64,
-        make: impl Fn() -> A,
-    ) -> Result<Vec<Throw<A::Load>>, Error> {
-        let ring = self.start_all(members, |_| make())?;
-        for (member, next) in ring.iter().zip(ring.iter().cycle().skip(1)) {
-            member.tell(Next(next.clone())).try_send().map_err(failed)?;
-        }
-        Ok(throws::<Self, A>(ring))
+    fn link<A: Act>(from: &ActorRef<Host<A>>, next: ActorRef<Host<A>>) -> Result<(), Error> {
+        from.tell(Next(next)).try_send().map_err(failed)
     }
 
     fn send<A: Act>(to: &ActorRef<Host<A>>, load: A::Load) -> Result<(), Error> {
@@ -260,41 +224,34 @@ impl Contestant for Kameo {
     }
 
     fn start_turns<T: Turn>(&self, actors: u64, make: impl Fn() -> T) -> Result<(), Error> {
-        let _inside = self.runtime.enter();
+        let _inside = self.0.enter();
         (0..actors).for_each(|_| drop(begin::<Looper<T>>(make())));
         Ok(())
     }
 
     fn start_tree(&self, levels: u32) -> Result<(), Error> {
-        let _inside = self.runtime.enter();
-        drop(begin::<Branch>(Branch(Node::root(levels, self.gate))));
+        let _inside = self.0.enter();
+        drop(begin::<Branch>(Branch(Node::root(levels, gate()))));
         Ok(())
     }
+}
 
+impl Services for Kameo {
     fn command_asked(&self, commands: u64) -> Timed {
-        let _inside = self.runtime.enter();
-        let gate = self.gate;
+        let _inside = self.0.enter();
         let server = begin::<Server>(Server);
-        let asker = asker!(gate, 1..=commands, |number| {
+        let asker = asker!(1..=commands, |number| {
             server.ask(number).await.expect("an answer")
         });
-        gate.time(1, || {
-            drop(self.runtime.spawn(asker));
-            Ok(())
-        })
+        time(&self.0, asker)
     }
 
     fn call_from_outside(&self, calls: u64) -> Timed {
-        let _inside = self.runtime.enter();
+        let _inside = self.0.enter();
         let server = begin::<Server>(Server);
-        self.gate.time(1, || {
-            let mut sum = 0;
-            for number in 1..=calls {
-                let call = async { server.ask(number).await };
-                sum += self.runtime.block_on(call).expect("an answer");
-            }
-            self.gate.hit_with(sum);
-            Ok(())
+        ask_in_turn(calls, |number| {
+            let call = async { server.ask(number).await };
+            self.0.block_on(call).map_err(failed)
         })
     }
 
@@ -303,24 +260,22 @@ impl Contestant for Kameo {
     }
 
     fn restart(&self, restarts: u64) -> Timed {
-        let _inside = self.runtime.enter();
-        let gate = self.gate;
-        let left = Arc::new(AtomicU64::new(restarts));
+        let _inside = self.0.enter();
+        let child = Failing {
+            left: Arc::new(AtomicU64::new(restarts)),
+            restarts,
+        };
         let supervisor = begin::<Supervisor>(Supervisor);
         let its = supervisor.clone();
         let child = async move {
-            let make = move || (Arc::clone(&left), restarts, gate);
-            Failing::supervise_with(&its, make)
+            Failing::supervise_with(&its, move || child.clone())
                 .restart_policy(RestartPolicy::Transient)
                 .restart_limit(u32::MAX, Duration::from_secs(1))
                 .spawn_with_mailbox(mailbox::unbounded())
                 .await
         };
-        let time = gate.time(1, || {
-            drop(self.runtime.spawn(child));
-            Ok(())
-        })?;
+        let time = time(&self.0, async { drop(child.await) });
         drop(supervisor);
-        Ok(time)
+        time
     }
 }

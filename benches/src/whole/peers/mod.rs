@@ -19,7 +19,6 @@ use self::tasks::Tasks;
 use self::tokio::Tokio;
 use self::xtra::Xtra;
 use super::catalog::Peer;
-use super::gate::Gate;
 use super::job::{Error, Job};
 use super::measure::measure;
 use super::sample::Sample;
@@ -30,17 +29,17 @@ use super::sample::Sample;
 /// If the peer has no such workload, is no peer in Rust that has processes, or something goes
 /// wrong.
 pub fn run(job: &Job) -> Result<Vec<Sample>, Error> {
-    let (gate, workers) = (Gate::new(), job.workers);
-    let has_timers = job.id.needs_timers();
+    let (workers, has_timers) = (job.workers, job.id.needs_timers());
+    let runtime = |has_timers| tokio::runtime(workers, has_timers);
     match job.peer {
-        Peer::Ganger if job.id.is_async() => measure(&Tasks::new(workers, gate)?, job),
-        Peer::Ganger => measure(&Ganger::new(workers, gate)?, job),
-        Peer::Tokio => measure(&Tokio::new(workers, has_timers, gate)?, job),
-        Peer::Actix => measure(&Actix::new(gate), job),
-        Peer::Kameo => measure(&Kameo::new(workers, gate)?, job),
-        Peer::Ractor => measure(&Ractor::new(workers, has_timers, gate)?, job),
-        Peer::Rayon => measure(&Rayon::new(workers, gate)?, job),
-        Peer::Xtra => measure(&Xtra::new(workers, gate)?, job),
+        Peer::Ganger if job.id.is_async() => measure(&Tasks::new(workers)?, job),
+        Peer::Ganger => measure(&Ganger::new(workers)?, job),
+        Peer::Tokio => measure(&Tokio(runtime(has_timers)?), job),
+        Peer::Actix => measure(&Actix::new(), job),
+        Peer::Kameo => measure(&Kameo(runtime(false)?), job),
+        Peer::Ractor => measure(&Ractor(runtime(has_timers)?), job),
+        Peer::Rayon => measure(&Rayon::new(workers)?, job),
+        Peer::Xtra => measure(&Xtra(runtime(false)?), job),
         other => {
             let why = format!("{other} has no processes, or is not run by this program");
             Err(Error::Missing(why))

@@ -3,8 +3,8 @@
 //! A caller is a chain of jobs: each spawns the next job, on the same pool. So an answer wakes no
 //! other party.
 
-use crate::whole::contestant::{Contestant, Timed, failed};
-use crate::whole::gate::Gate;
+use crate::whole::contestant::{Contestant, Services, Timed, failed};
+use crate::whole::gate::{Gate, gate};
 use crate::whole::job::Error;
 use crate::whole::jobs::{POOL, compute};
 use crate::whole::load::Act;
@@ -15,18 +15,14 @@ use std::time::Duration;
 #[derive(Debug)]
 pub(super) struct Rayon {
     threads: ThreadPool,
-    workers: usize,
-    gate: &'static Gate,
 }
 
 impl Rayon {
     /// Creates a pool with `workers` threads, and at most as many as jobs may be done at a time.
-    pub(super) fn new(workers: usize, gate: &'static Gate) -> Result<Self, Error> {
+    pub(super) fn new(workers: usize) -> Result<Self, Error> {
         let threads = ThreadPoolBuilder::new().num_threads(workers.min(POOL));
         Ok(Self {
             threads: threads.build().map_err(failed)?,
-            workers,
-            gate,
         })
     }
 }
@@ -46,17 +42,11 @@ fn spawn(left: u64, sum: u64, length: Duration, gate: &'static Gate) {
 impl Contestant for Rayon {
     /// A pool has no actors.
     type Ref<A: Act> = ();
+}
 
-    fn gate(&self) -> &'static Gate {
-        self.gate
-    }
-
-    fn workers(&self) -> usize {
-        self.workers
-    }
-
+impl Services for Rayon {
     fn pool(&self, callers: u64, jobs: u64, length: Duration) -> Timed {
-        let gate = self.gate;
+        let gate = gate();
         gate.time(callers, || {
             self.threads.spawn(move || {
                 for _ in 0..callers {

@@ -1,8 +1,8 @@
 //! Ganger's tasks: processes that are async functions, in the workloads A1 to A11.
 
 use crate::whole::acts::Turn;
-use crate::whole::contestant::{Contestant, Crowd, Throw, Timed, failed};
-use crate::whole::gate::Gate;
+use crate::whole::contestant::{Contestant, Crowd, Services, Throw, Timed, failed};
+use crate::whole::gate::gate;
 use crate::whole::job::Error;
 use crate::whole::load::{Act, Wire};
 use crate::whole::timed::{Due, churn_time};
@@ -15,11 +15,7 @@ use std::task::Poll;
 use std::time::{Duration, Instant};
 
 /// A scheduler with a task that answers commands.
-pub(super) struct Tasks {
-    scheduler: Scheduler,
-    workers: usize,
-    gate: &'static Gate,
-}
+pub(super) struct Tasks(Scheduler);
 
 /// Answered with its own number.
 struct Ask(u64);
@@ -30,14 +26,10 @@ impl TypedCommand for Ask {
 
 impl Tasks {
     /// Creates a scheduler with this number of running workers. Its tasks hit the gate.
-    pub(super) fn new(workers: usize, gate: &'static Gate) -> Result<Self, Error> {
+    pub(super) fn new(workers: usize) -> Result<Self, Error> {
         let scheduler = Scheduler::builder().workers(workers).build();
         let scheduler = scheduler.map_err(failed)?;
-        let tasks = Self {
-            scheduler,
-            workers,
-            gate,
-        };
+        let tasks = Self(scheduler);
         let server = tasks.start(async |cx: Cx<(u64, Reply<u64>)>| {
             while let Some((number, reply)) = cx.recv().await {
                 reply.complete(number);
@@ -46,8 +38,8 @@ impl Tasks {
         });
         let server = server?.address().clone();
         let ask = move |Ask(number), reply| Ok(server.send((number, reply))?);
-        tasks.scheduler.register_for(ask).map_err(failed)?;
-        tasks.scheduler.start().map_err(failed)?;
+        tasks.0.register_for(ask).map_err(failed)?;
+        tasks.0.start().map_err(failed)?;
         Ok(tasks)
     }
 
@@ -58,7 +50,7 @@ impl Tasks {
         F: FnOnce(Cx<M>) -> Fut + Send + 'static,
         Fut: Future<Output = Result<R, BoxError>> + Send + 'static,
     {
-        self.scheduler.spawn(body).map_err(failed)
+        self.0.spawn(body).map_err(failed)
     }
 
     /// Starts tasks that are made of their numbers.
@@ -71,28 +63,13 @@ impl Tasks {
         F: FnOnce(Cx<u64>) -> Fut + Send + 'static,
         Fut: Future<Output = Result<(), BoxError>> + Send + 'static,
     {
-        let mut crowd = Vec::with_capacity(usize::try_from(processes).map_err(failed)?);
-        let time = self.gate.time(processes, || {
-            for number in 0..processes {
-                crowd.push(self.start(wait(number))?);
-            }
-            Ok(())
-        })?;
-        let wake = |waiter: &ProcessHandle<u64>| waiter.send(0).map_err(failed);
-        Ok((time, Crowd::new(crowd, wake)))
+        let start = |number| self.start(wait(number));
+        Crowd::start(processes, start, |waiter| waiter.send(0).map_err(failed))
     }
 }
 
 impl Contestant for Tasks {
     type Ref<A: Act> = Address<A::Load>;
-
-    fn gate(&self) -> &'static Gate {
-        self.gate
-    }
-
-    fn workers(&self) -> usize {
-        self.workers
-    }
 
     fn start_each<A: Act>(
         &self,
@@ -167,7 +144,7 @@ impl Contestant for Tasks {
 
     /// Takes no address of a task, which would be counted.
     fn spawn(&self, processes: u64) -> Timed {
-        let gate = self.gate;
+        let gate = gate();
         let hit = async move |_: Cx| {
             gate.hit();
             Ok(())
@@ -178,7 +155,7 @@ impl Contestant for Tasks {
     }
 
     fn crowd(&self, processes: u64) -> Result<(Duration, Crowd), Error> {
-        let gate = self.gate;
+        let gate = gate();
         self.waiters(processes, |_| {
             async move |cx: Cx<u64>| {
                 gate.hit();
@@ -189,8 +166,44 @@ impl Contestant for Tasks {
         })
     }
 
+    fn timer_churn(&self, rounds: u64, has_step: bool) -> Timed {
+        let gate = gate();
+        let task = async move |cx: Cx| {
+            for number in 0..rounds {
+                let mut sleep = pin!(cx.sleep(churn_time(number)));
+                // The first poll begins it.
+                let polled = poll_fn(|context| Poll::Ready(sleep.as_mut().poll(context))).await;
+                assert!(polled.is_pending());
+                if has_step {
+                    cx.yield_now().await;
+                }
+            }
+            gate.hit();
+            Ok(())
+        };
+        gate.time(1, || self.start(task).map(drop))
+    }
+
+    fn timed_crowd(&self, processes: u64, due: Due) -> Result<(Duration, Crowd), Error> {
+        let gate = gate();
+        self.waiters(processes, |number| {
+            let due = due.at(number);
+            async move |cx: Cx<u64>| {
+                gate.hit();
+                let left = due.saturating_duration_since(Instant::now());
+                if let Ok(message) = cx.timeout(left, cx.recv()).await {
+                    message.ok_or("cancelled")?;
+                }
+                gate.hit();
+                Ok(())
+            }
+        })
+    }
+}
+
+impl Services for Tasks {
     fn command_asked(&self, commands: u64) -> Timed {
-        let gate = self.gate;
+        let gate = gate();
         let task = async move |cx: Cx| {
             let mut sum = 0;
             for number in 1..=commands {
@@ -203,7 +216,7 @@ impl Contestant for Tasks {
     }
 
     fn call(&self, calls: u64) -> Timed {
-        let gate = self.gate;
+        let gate = gate();
         let server = self.start(async move |cx: Cx<(u64, Reply<u64>)>| {
             for _ in 0..calls {
                 let (number, reply) = cx.recv().await.ok_or("cancelled")?;
@@ -222,39 +235,5 @@ impl Contestant for Tasks {
             Ok(())
         };
         gate.time(2, || self.start(task).map(drop))
-    }
-
-    fn timer_churn(&self, rounds: u64, has_step: bool) -> Timed {
-        let gate = self.gate;
-        let task = async move |cx: Cx| {
-            for number in 0..rounds {
-                let mut sleep = pin!(cx.sleep(churn_time(number)));
-                // The first poll begins it.
-                let polled = poll_fn(|context| Poll::Ready(sleep.as_mut().poll(context))).await;
-                assert!(polled.is_pending());
-                if has_step {
-                    cx.yield_now().await;
-                }
-            }
-            gate.hit();
-            Ok(())
-        };
-        gate.time(1, || self.start(task).map(drop))
-    }
-
-    fn timed_crowd(&self, processes: u64, due: Due) -> Result<(Duration, Crowd), Error> {
-        let gate = self.gate;
-        self.waiters(processes, |number| {
-            let due = due.at(number);
-            async move |cx: Cx<u64>| {
-                gate.hit();
-                let left = due.saturating_duration_since(Instant::now());
-                if let Ok(message) = cx.timeout(left, cx.recv()).await {
-                    message.ok_or("cancelled")?;
-                }
-                gate.hit();
-                Ok(())
-            }
-        })
     }
 }

@@ -4,9 +4,10 @@
 //! it at its start, its own included. Messages of the same priority wait in a heap and may be taken
 //! in another order than they were sent; nothing here relies on it.
 
+use super::tokio::time;
 use crate::whole::acts::{Node, Turn};
-use crate::whole::contestant::{Contestant, Throw, Timed, asker, failed, throws};
-use crate::whole::gate::Gate;
+use crate::whole::contestant::{Contestant, Services, Throw, Timed, asker, failed, throws};
+use crate::whole::gate::gate;
 use crate::whole::job::Error;
 use crate::whole::load::Act;
 use ::xtra::{Actor, Address, Context, Handler, Mailbox, spawn_tokio};
@@ -15,22 +16,8 @@ use tokio::runtime::Runtime;
 use tokio::task::coop::consume_budget;
 use tokio::task::yield_now;
 
-/// A runtime, whose actors hit the gate.
-pub(super) struct Xtra {
-    runtime: Runtime,
-    workers: usize,
-    gate: &'static Gate,
-}
-
-impl Xtra {
-    pub(super) fn new(workers: usize, gate: &'static Gate) -> Result<Self, Error> {
-        Ok(Self {
-            runtime: super::tokio::runtime(workers, false)?,
-            workers,
-            gate,
-        })
-    }
-}
+/// Runs the actors.
+pub(super) struct Xtra(pub(super) Runtime);
 
 /// Starts an actor that is made with its own address, on the runtime that the thread has entered.
 /// The actor ends when it stops itself, because its own address keeps its mailbox open.
@@ -175,21 +162,13 @@ impl Handler<u64> for Server {
 impl Contestant for Xtra {
     type Ref<A: Act> = Address<Host<A>>;
 
-    fn gate(&self) -> &'static Gate {
-        self.gate
-    }
-
-    fn workers(&self) -> usize {
-        self.workers
-    }
-
     fn start_each<A: Act>(
         &self,
         actors: u64,
         make: impl Fn(u64) -> A,
         mut started: impl FnMut(Address<Host<A>>),
     ) -> Result<(), Error> {
-        let _inside = self.runtime.enter();
+        let _inside = self.0.enter();
         for number in 0..actors {
             let (act, next) = (make(number), None);
             started(spawn_tokio(Host { act, next }, Mailbox::unbounded()));
@@ -202,7 +181,7 @@ impl Contestant for Xtra {
         members: u64,
         make: impl Fn() -> A,
     ) -> Result<Vec<Throw<A::Load>>, Error> {
-        let _inside = self.runtime.enter();
+        let _inside = self.0.enter();
         let places: Vec<(Address<Host<A>>, _)> =
             (0..members).map(|_| Mailbox::unbounded()).collect();
         let addresses = places.iter().map(|(address, _)| address.clone());
@@ -220,7 +199,7 @@ impl Contestant for Xtra {
     }
 
     fn start_turns<T: Turn>(&self, actors: u64, make: impl Fn() -> T) -> Result<(), Error> {
-        let _inside = self.runtime.enter();
+        let _inside = self.0.enter();
         for _ in 0..actors {
             start_with_address(|this| {
                 again(&this);
@@ -232,21 +211,19 @@ impl Contestant for Xtra {
     }
 
     fn start_tree(&self, levels: u32) -> Result<(), Error> {
-        let _inside = self.runtime.enter();
-        Branch::start(Node::root(levels, self.gate));
+        let _inside = self.0.enter();
+        Branch::start(Node::root(levels, gate()));
         Ok(())
     }
+}
 
+impl Services for Xtra {
     fn command_asked(&self, commands: u64) -> Timed {
-        let _inside = self.runtime.enter();
-        let gate = self.gate;
+        let _inside = self.0.enter();
         let server = spawn_tokio(Server, Mailbox::unbounded());
-        let asker = asker!(gate, 1..=commands, |number| {
+        let asker = asker!(1..=commands, |number| {
             server.send(number).await.expect("an answer")
         });
-        gate.time(1, || {
-            drop(self.runtime.spawn(asker));
-            Ok(())
-        })
+        time(&self.0, asker)
     }
 }

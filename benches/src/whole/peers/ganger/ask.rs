@@ -1,8 +1,6 @@
 //! Commands in sequence: answered by their handler at once, or by another process.
 
-use super::Ganger;
-use super::depend::Asker;
-use crate::whole::contestant::{Timed, failed};
+use crate::whole::contestant::failed;
 use crate::whole::job::Error;
 use ganger_proc_api::{
     Command, CommandId, Completer, Context, Event, Events, Message, Payload, Process, StepOutput,
@@ -30,13 +28,6 @@ pub(super) fn register(scheduler: &Scheduler) -> Result<(), Error> {
         Ok(server.send(Message::new("ask", Payload::any(request)))?)
     };
     scheduler.register(ASK, "ask", ask).map_err(failed)
-}
-
-/// Yields a command with each of the numbers down to 1, after the answer to the command before.
-pub(super) fn run(ganger: &Ganger, command: CommandId, commands: u64) -> Timed {
-    ganger.time(Asker::new(ganger.gate, commands, move |out, number| {
-        out.yield_command(Command::new(command, number), number);
-    }))
 }
 
 /// Answers each request with its own value. Ends when it is cancelled.

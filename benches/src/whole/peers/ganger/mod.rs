@@ -3,42 +3,36 @@
 //! An actor is a [`Host`].
 
 mod ask;
-mod depend;
-mod supervised;
+mod services;
 mod timers;
-mod traffic;
 
-use crate::whole::acts::{Node, Turn, Waiter};
-use crate::whole::contestant::{Contestant, Crowd, Throw, Timed, failed, throws};
-use crate::whole::gate::Gate;
+use crate::whole::acts::{Consumer, Node, Turn, Waiter};
+use crate::whole::contestant::{Contestant, Crowd, Timed, failed};
+use crate::whole::gate::gate;
 use crate::whole::job::Error;
 use crate::whole::load::{Act, Host, Mail};
 use crate::whole::timed::{Due, Naps};
-use ganger_proc_api::{Message, Process, process_fn};
+use ganger_proc_api::{
+    Context, Event, Events, Message, Pid, Process, StepOutput, StepResult, process_fn,
+};
 use ganger_sched::{Address, ProcessHandle, Scheduler};
-use ganger_supervise::ChildSpec;
+use std::thread;
 use std::time::{Duration, Instant};
-use traffic::Branch;
 
 /// A scheduler with handlers for the commands, and the process that answers some of them.
 pub(super) struct Ganger {
     scheduler: Scheduler,
     workers: usize,
-    gate: &'static Gate,
 }
 
 impl Ganger {
-    /// Creates a scheduler with this number of running workers. Its processes hit the gate.
-    pub(super) fn new(workers: usize, gate: &'static Gate) -> Result<Self, Error> {
+    /// Creates a scheduler with this number of running workers.
+    pub(super) fn new(workers: usize) -> Result<Self, Error> {
         let scheduler = Scheduler::builder().workers(workers).build();
         let scheduler = scheduler.map_err(failed)?;
         ask::register(&scheduler)?;
         scheduler.start().map_err(failed)?;
-        Ok(Self {
-            scheduler,
-            workers,
-            gate,
-        })
+        Ok(Self { scheduler, workers })
     }
 
     fn submit(&self, process: impl Process) -> Result<ProcessHandle, Error> {
@@ -47,7 +41,7 @@ impl Ganger {
 
     /// Submits a process, and returns the time until it has hit the gate.
     fn time(&self, process: impl Process) -> Timed {
-        self.gate.time(1, || self.submit(process).map(drop))
+        gate().time(1, || self.submit(process).map(drop))
     }
 
     /// Starts a process for each number from 0 up, made by `waiter`.
@@ -56,28 +50,46 @@ impl Ganger {
         processes: u64,
         waiter: impl Fn(u64) -> P,
     ) -> Result<(Duration, Crowd), Error> {
-        let mut crowd = Vec::with_capacity(usize::try_from(processes).map_err(failed)?);
-        let time = self.gate.time(processes, || {
-            for number in 0..processes {
-                crowd.push(self.submit(waiter(number))?);
+        let start = |number| self.submit(waiter(number));
+        Crowd::start(processes, start, |waiter| {
+            waiter.send(Message::new("end", 0)).map_err(failed)
+        })
+    }
+}
+
+/// A node of the tree.
+struct Branch(Node<Pid>);
+
+impl Process for Branch {
+    fn step(&mut self, ctx: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
+        let send = |&parent: &Pid, number| {
+            let sent = ctx.send(parent, "sum", number);
+            sent.expect("the parent is there");
+        };
+        if self.0.levels == 0 {
+            self.0.leaf(send);
+            out.done(());
+            return Ok(());
+        }
+        if events.is_empty() {
+            for child in self.0.children(&ctx.pid()) {
+                ctx.submit(Self(child), "main", ())?;
             }
-            Ok(())
-        })?;
-        let wake = |waiter: &ProcessHandle| waiter.send(Message::new("end", 0)).map_err(failed);
-        Ok((time, Crowd::new(crowd, wake)))
+        }
+        for event in events {
+            if let Event::Message(message) = event {
+                let sum = message.payloads.first().and_then(|sum| sum.as_u64());
+                if self.0.add(sum.expect("a number"), send) {
+                    out.done(());
+                }
+            }
+        }
+        Ok(())
     }
 }
 
 impl Contestant for Ganger {
     type Ref<A: Act> = Address<<A::Load as Mail>::Wire>;
-
-    fn gate(&self) -> &'static Gate {
-        self.gate
-    }
-
-    fn workers(&self) -> usize {
-        self.workers
-    }
 
     fn start_each<A: Act>(
         &self,
@@ -91,17 +103,8 @@ impl Contestant for Ganger {
         Ok(())
     }
 
-    fn ring<A: Act>(
-        &self,
-        members: u64,
-        make: impl Fn() -> A,
-    ) -> Result<Vec<Throw<A::Load>>, Error> {
-        let ring = self.start_all(members, |_| make())?;
-        for (member, next) in ring.iter().zip(ring.iter().cycle().skip(1)) {
-            let next = <A::Load as Mail>::next(next.clone());
-            member.send(next).map_err(failed)?;
-        }
-        Ok(throws::<Self, A>(ring))
+    fn link<A: Act>(from: &Self::Ref<A>, next: Self::Ref<A>) -> Result<(), Error> {
+        from.send(<A::Load as Mail>::next(next)).map_err(failed)
     }
 
     #[inline]
@@ -124,13 +127,13 @@ impl Contestant for Ganger {
     }
 
     fn start_tree(&self, levels: u32) -> Result<(), Error> {
-        let root = Node::root(levels, self.gate);
+        let root = Node::root(levels, gate());
         self.submit(Branch(root)).map(drop)
     }
 
     /// Takes no address of a process, which would be counted.
     fn spawn(&self, processes: u64) -> Timed {
-        let gate = self.gate;
+        let gate = gate();
         let hit = process_fn(move |_, _, out| {
             gate.hit();
             out.done(());
@@ -141,12 +144,53 @@ impl Contestant for Ganger {
         })
     }
 
+    /// Pairs answer the PID of a message's sender.
     fn ping_pong_by_pid(&self, pairs: u64, round_trips: u64) -> Timed {
-        traffic::ping_pong_by_pid(self, pairs, round_trips)
+        let gate = gate();
+        let half = || {
+            process_fn(move |ctx, events, out| {
+                for event in events {
+                    let Event::Message(message) = event else {
+                        continue;
+                    };
+                    let left = message.payloads.first().and_then(|left| left.as_u64());
+                    let left = left.expect("a number");
+                    if left > 0 {
+                        ctx.send(message.source.expect("a sender"), "ball", left - 1)?;
+                    }
+                    if left <= 1 {
+                        gate.hit();
+                        out.done(());
+                    }
+                }
+                Ok(())
+            })
+        };
+        let pair = |_| Ok((self.submit(half())?, self.submit(half())?));
+        let pairs: Vec<_> = (0..pairs).map(pair).collect::<Result<_, Error>>()?;
+        gate.time(2 * pairs.len() as u64, || {
+            for (white, black) in &pairs {
+                let ball = Message::new("ball", 2 * round_trips).from_pid(black.pid());
+                white.send(ball).map_err(failed)?;
+            }
+            Ok(())
+        })
     }
 
     fn fan_in_all(&self, producers: u64, messages: u64) -> Timed {
-        traffic::fan_in_all(self, producers, messages)
+        let consumer = |_| Consumer::<u64>::new(producers * messages, gate());
+        let consumer = self.start_all(1, consumer)?.remove(0);
+        gate().time(1, || {
+            (0..producers).try_for_each(|_| {
+                let consumer = consumer.clone();
+                let producer = process_fn(move |_, _, out| {
+                    consumer.send_all((0..messages).map(Mail::mail))?;
+                    out.done(());
+                    Ok(())
+                });
+                self.submit(producer).map(drop)
+            })
+        })
     }
 
     fn send_blocking(&self, threads: u64, messages: u64, limit: Option<usize>) -> Timed {
@@ -156,47 +200,25 @@ impl Contestant for Ganger {
         }
         let scheduler = builder.build().map_err(failed)?;
         scheduler.start().map_err(failed)?;
-        traffic::fan_in_of_threads(&scheduler, self.gate, threads, messages)
+        let consumer = Host::new(Consumer::<u64>::new(threads * messages, gate()));
+        let consumer = Mail::start(&scheduler, consumer)?;
+        thread::scope(|scope| {
+            gate().time(1, || {
+                for _ in 0..threads {
+                    scope.spawn(|| {
+                        for number in 0..messages {
+                            let sent = consumer.send_blocking(number.mail());
+                            sent.expect("the consumer is there");
+                        }
+                    });
+                }
+                Ok(())
+            })
+        })
     }
 
     fn crowd(&self, processes: u64) -> Result<(Duration, Crowd), Error> {
-        self.waiters(processes, |_| Host::new(Waiter(self.gate)))
-    }
-
-    fn command_inline(&self, commands: u64) -> Timed {
-        ask::run(self, ask::ECHO, commands)
-    }
-
-    fn command_asked(&self, commands: u64) -> Timed {
-        ask::run(self, ask::ASK, commands)
-    }
-
-    fn call(&self, calls: u64) -> Timed {
-        depend::call(self, calls)
-    }
-
-    fn call_from_outside(&self, calls: u64) -> Timed {
-        depend::call_from_outside(self, calls)
-    }
-
-    fn spawn_monitored(&self, processes: u64) -> Timed {
-        depend::spawn_monitored(self, processes)
-    }
-
-    fn restart(&self, restarts: u64) -> Timed {
-        supervised::restart(self, restarts, |child| child)
-    }
-
-    fn restart_in_place(&self, restarts: u64) -> Timed {
-        supervised::restart(self, restarts, ChildSpec::in_place)
-    }
-
-    fn pool(&self, callers: u64, jobs: u64, length: Duration) -> Timed {
-        supervised::pool(self, callers, jobs, length)
-    }
-
-    fn broadcast(&self, members: u64, messages: u64) -> Timed {
-        depend::broadcast(self, members, messages)
+        self.waiters(processes, |_| Host::new(Waiter(gate())))
     }
 
     fn timer_churn(&self, rounds: u64, has_step: bool) -> Timed {
@@ -207,12 +229,12 @@ impl Contestant for Ganger {
         let (now, begin) = (Instant::now(), self.scheduler.timers().now());
         self.waiters(processes, |number| timers::Waiter {
             due: begin.after(due.at(number).saturating_duration_since(now)),
-            gate: self.gate,
+            gate: gate(),
         })
     }
 
     fn nap(&self, naps: &'static Naps, processes: u64) -> Result<(), Error> {
-        let sleeper = |process| timers::sleeper(naps.of(process), self.gate);
+        let sleeper = |process| timers::sleeper(naps.of(process), gate());
         (0..processes).try_for_each(|process| self.submit(sleeper(process)).map(drop))
     }
 }

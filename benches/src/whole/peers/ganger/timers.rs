@@ -2,7 +2,7 @@
 
 use super::Ganger;
 use crate::whole::contestant::Timed;
-use crate::whole::gate::Gate;
+use crate::whole::gate::{Gate, gate};
 use crate::whole::timed::{Nap, churn_time};
 use ganger_proc_api::{Context, Event, Events, Process, StepOutput, StepResult, Tag, process_fn};
 use ganger_sched::{ContextExt, Instant};
@@ -14,7 +14,7 @@ const DUE: Tag = 1;
 
 /// A process sets a timer and cancels it in the same step, or in the next, this many times.
 pub(super) fn churn(ganger: &Ganger, mut left: u64, has_step: bool) -> Timed {
-    let gate = ganger.gate;
+    let gate = gate();
     if has_step {
         return ganger.time(process_fn(move |_, events, out| {
             assert!(events.is_empty(), "each timer is cancelled");

@@ -1,62 +1,37 @@
-//! Actors that depend on each other: a supervisor that is told of ends, and process groups.
+//! Actors that depend on each other: servers, supervisors that are told of ends, and process
+//! groups.
 
-use super::{Done, Message, Ractor};
+use super::{Done, Message, Ractor, pool};
 use crate::whole::acts::Consumer;
-use crate::whole::contestant::{Contestant, Timed};
-use crate::whole::gate::Gate;
-use ::ractor::{Actor, ActorProcessingErr, ActorRef, SupervisionEvent, pg};
+use crate::whole::contestant::{Contestant, Services, Timed, ask_in_turn, asker, failed};
+use crate::whole::gate::{Gate, gate};
+use crate::whole::peers::tokio::time;
+use ::ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort, SupervisionEvent, pg};
+use std::time::Duration;
 
-pub(super) fn spawn_monitored(ractor: &Ractor, processes: u64) -> Timed {
-    ractor.gate.time(1, || {
-        let parent = (processes, ractor.gate);
-        ractor.spawn_one(Parent, parent).map(drop)
-    })
-}
+/// Answers each request with its own value.
+struct Server;
 
-/// Starts actors that end at once, and counts the notices of their ends.
-struct Parent;
+struct Ask(u64, RpcReplyPort<u64>);
 
-impl Actor for Parent {
-    type Msg = ();
-    type State = (u64, u64, &'static Gate);
-    type Arguments = (u64, &'static Gate);
+impl Actor for Server {
+    type Msg = Ask;
+    type State = ();
+    type Arguments = ();
 
-    async fn pre_start(
-        &self,
-        _: ActorRef<()>,
-        (processes, gate): Self::Arguments,
-    ) -> Result<Self::State, ActorProcessingErr> {
-        Ok((processes, 0, gate))
-    }
-
-    async fn post_start(&self, this: ActorRef<()>, (processes, ..): &mut Self::State) -> Done {
-        for _ in 0..*processes {
-            Actor::spawn_linked(None, Child, (), this.get_cell()).await?;
-        }
+    async fn pre_start(&self, _: ActorRef<Ask>, (): ()) -> Done {
         Ok(())
     }
 
-    async fn handle_supervisor_evt(
-        &self,
-        this: ActorRef<()>,
-        event: SupervisionEvent,
-        (processes, told, gate): &mut Self::State,
-    ) -> Done {
-        if let SupervisionEvent::ActorTerminated(..) = event {
-            *told += 1;
-            if told == processes {
-                gate.hit_with(*told);
-                this.stop(None);
-            }
-        }
-        Ok(())
+    async fn handle(&self, _: ActorRef<Ask>, Ask(number, reply): Ask, (): &mut ()) -> Done {
+        Ok(reply.send(number)?)
     }
 }
 
-/// Ends at once.
-struct Child;
+/// Does a single act when it starts, and ends, unless the act fails.
+struct Once<F>(F);
 
-impl Actor for Child {
+impl<F: Fn() -> Done + Send + Sync + 'static> Actor for Once<F> {
     type Msg = ();
     type State = ();
     type Arguments = ();
@@ -66,36 +41,47 @@ impl Actor for Child {
     }
 
     async fn post_start(&self, this: ActorRef<()>, (): &mut ()) -> Done {
+        (self.0)()?;
         this.stop(None);
         Ok(())
     }
 }
 
-pub(super) fn restart(ractor: &Ractor, restarts: u64) -> Timed {
-    ractor.gate.time(1, || {
-        let supervisor = (restarts, ractor.gate);
-        ractor.spawn_one(Restarter, supervisor).map(drop)
-    })
+/// Starts actors that end at once, and counts the notices of their ends; or starts an actor that
+/// fails, another at the notice of each failure, and in the end an actor that ends.
+struct Supervisor {
+    restarts: bool,
 }
 
-/// Starts an actor that fails, and another actor at the notice of each failure.
-struct Restarter;
+async fn start(supervisor: &ActorRef<()>, fails: bool) -> Done {
+    let child = Once(move || match fails {
+        true => Err("it fails".into()),
+        false => Ok(()),
+    });
+    Actor::spawn_linked(None, child, (), supervisor.get_cell()).await?;
+    Ok(())
+}
 
-impl Actor for Restarter {
+impl Actor for Supervisor {
     type Msg = ();
     type State = (u64, u64, &'static Gate);
-    type Arguments = (u64, &'static Gate);
+    type Arguments = u64;
 
     async fn pre_start(
         &self,
         _: ActorRef<()>,
-        (restarts, gate): Self::Arguments,
+        due: u64,
     ) -> Result<Self::State, ActorProcessingErr> {
-        Ok((restarts, 0, gate))
+        Ok((due, 0, gate()))
     }
 
-    async fn post_start(&self, this: ActorRef<()>, (restarts, ..): &mut Self::State) -> Done {
-        Actor::spawn_linked(None, Failing, *restarts == 0, this.get_cell()).await?;
+    async fn post_start(&self, this: ActorRef<()>, (due, ..): &mut Self::State) -> Done {
+        if self.restarts {
+            return start(&this, *due > 0).await;
+        }
+        for _ in 0..*due {
+            start(&this, false).await?;
+        }
         Ok(())
     }
 
@@ -103,41 +89,17 @@ impl Actor for Restarter {
         &self,
         this: ActorRef<()>,
         event: SupervisionEvent,
-        (restarts, restarted, gate): &mut Self::State,
+        (due, told, gate): &mut Self::State,
     ) -> Done {
-        match event {
-            SupervisionEvent::ActorFailed(..) => {
-                *restarted += 1;
-                let is_last = restarted == restarts;
-                Actor::spawn_linked(None, Failing, is_last, this.get_cell()).await?;
-            }
-            SupervisionEvent::ActorTerminated(..) => {
-                gate.hit_with(*restarted);
-                this.stop(None);
-            }
-            _ => {}
+        let has_failed = matches!(event, SupervisionEvent::ActorFailed(..));
+        let has_ended = matches!(event, SupervisionEvent::ActorTerminated(..));
+        *told += u64::from(has_failed || has_ended && !self.restarts);
+        if has_failed {
+            start(&this, told < due).await?;
+        } else if has_ended && told == due {
+            gate.hit_with(*told);
+            this.stop(None);
         }
-        Ok(())
-    }
-}
-
-/// Fails, or ends if it is the last.
-struct Failing;
-
-impl Actor for Failing {
-    type Msg = ();
-    type State = bool;
-    type Arguments = bool;
-
-    async fn pre_start(&self, _: ActorRef<()>, is_last: bool) -> Result<bool, ActorProcessingErr> {
-        Ok(is_last)
-    }
-
-    async fn post_start(&self, this: ActorRef<()>, is_last: &mut bool) -> Done {
-        if !*is_last {
-            return Err("it fails".into());
-        }
-        this.stop(None);
         Ok(())
     }
 }
@@ -145,37 +107,65 @@ impl Actor for Failing {
 /// The name of the group.
 const GROUP: &str = "broadcast";
 
-pub(super) fn broadcast(ractor: &Ractor, members: u64, messages: u64) -> Timed {
-    let consumer = |_| Consumer::<u64>::new(messages, ractor.gate);
-    let consumers = ractor.start_all(members, consumer)?;
-    let cells = consumers.iter().map(ActorRef::get_cell).collect();
-    pg::join(GROUP.to_owned(), cells);
-    ractor
-        .gate
-        .time(members, || ractor.spawn_one(Sender, messages).map(drop))
+impl Ractor {
+    fn supervise(&self, restarts: bool, due: u64) -> Timed {
+        let supervisor = Supervisor { restarts };
+        gate().time(1, || self.spawn_one(supervisor, due).map(drop))
+    }
 }
 
-/// Sends each of the numbers below a bound to the group, without a pause, and ends.
-struct Sender;
-
-impl Actor for Sender {
-    type Msg = ();
-    type State = u64;
-    type Arguments = u64;
-
-    async fn pre_start(&self, _: ActorRef<()>, messages: u64) -> Result<u64, ActorProcessingErr> {
-        Ok(messages)
+impl Services for Ractor {
+    fn command_asked(&self, commands: u64) -> Timed {
+        let server = self.spawn_one(Server, ())?;
+        let its = server.clone();
+        let asker = asker!(1..=commands, |number| {
+            let answer = its.call(|reply| Ask(number, reply), None).await;
+            answer.expect("a request").expect("an answer")
+        });
+        let time = time(&self.0, asker);
+        server.stop(None);
+        time
     }
 
-    async fn post_start(&self, this: ActorRef<()>, messages: &mut u64) -> Done {
-        let group = GROUP.to_owned();
-        for number in 0..*messages {
-            for member in pg::get_members(&group) {
-                // A member of the run before may be on its way out; sums say whether one is lost.
-                drop(member.send_message::<Message<u64>>(Message::Number(number)));
+    fn call_from_outside(&self, calls: u64) -> Timed {
+        let server = self.spawn_one(Server, ())?;
+        let time = ask_in_turn(calls, |number| {
+            let call = server.call(|reply| Ask(number, reply), None);
+            let answer = self.0.block_on(call).map_err(failed)?;
+            Ok(answer.expect("an answer"))
+        });
+        server.stop(None);
+        time
+    }
+
+    fn spawn_monitored(&self, processes: u64) -> Timed {
+        self.supervise(false, processes)
+    }
+
+    fn restart(&self, restarts: u64) -> Timed {
+        self.supervise(true, restarts)
+    }
+
+    fn pool(&self, callers: u64, jobs: u64, length: Duration) -> Timed {
+        pool::run(self, callers, jobs, length)
+    }
+
+    fn broadcast(&self, members: u64, messages: u64) -> Timed {
+        let consumer = |_| Consumer::<u64>::new(messages, gate());
+        let consumers = self.start_all(members, consumer)?;
+        let cells = consumers.iter().map(ActorRef::get_cell).collect();
+        pg::join(GROUP.to_owned(), cells);
+        let sender = Once(move || {
+            let group = GROUP.to_owned();
+            for number in 0..messages {
+                for member in pg::get_members(&group) {
+                    // A member of the run before may be on its way out; sums say whether one is
+                    // lost.
+                    drop(member.send_message::<Message<u64>>(Message::Number(number)));
+                }
             }
-        }
-        this.stop(None);
-        Ok(())
+            Ok(())
+        });
+        gate().time(members, || self.spawn_one(sender, ()).map(drop))
     }
 }

@@ -6,42 +6,24 @@ mod depend;
 mod pool;
 
 use crate::whole::acts::{Node, Turn};
-use crate::whole::contestant::{Contestant, Throw, Timed, asker, failed, throws};
-use crate::whole::gate::Gate;
+use crate::whole::contestant::{Contestant, failed};
+use crate::whole::gate::gate;
 use crate::whole::job::Error;
 use crate::whole::load::{Act, Load};
-use ::ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort};
+use ::ractor::{Actor, ActorProcessingErr, ActorRef};
 use std::marker::PhantomData;
-use std::time::Duration;
 use tokio::runtime::Runtime;
 use tokio::task::yield_now;
 
 type Done = Result<(), ActorProcessingErr>;
 
-/// A runtime, whose actors hit the gate.
-pub(super) struct Ractor {
-    runtime: Runtime,
-    workers: usize,
-    gate: &'static Gate,
-}
+/// Runs the actors. A factory needs timers.
+pub(super) struct Ractor(pub(super) Runtime);
 
 impl Ractor {
-    /// Creates a runtime; a factory needs timers.
-    pub(super) fn new(
-        workers: usize,
-        has_timers: bool,
-        gate: &'static Gate,
-    ) -> Result<Self, Error> {
-        Ok(Self {
-            runtime: super::tokio::runtime(workers, has_timers)?,
-            workers,
-            gate,
-        })
-    }
-
     fn spawn_one<A: Actor>(&self, actor: A, args: A::Arguments) -> Result<ActorRef<A::Msg>, Error> {
         let actor = Actor::spawn(None, actor, args);
-        Ok(self.runtime.block_on(actor).map_err(failed)?.0)
+        Ok(self.0.block_on(actor).map_err(failed)?.0)
     }
 }
 
@@ -171,35 +153,8 @@ impl Actor for Branch {
     }
 }
 
-/// Answers each request with its own value.
-struct Server;
-
-struct Ask(u64, RpcReplyPort<u64>);
-
-impl Actor for Server {
-    type Msg = Ask;
-    type State = ();
-    type Arguments = ();
-
-    async fn pre_start(&self, _: ActorRef<Ask>, (): ()) -> Done {
-        Ok(())
-    }
-
-    async fn handle(&self, _: ActorRef<Ask>, Ask(number, reply): Ask, (): &mut ()) -> Done {
-        Ok(reply.send(number)?)
-    }
-}
-
 impl Contestant for Ractor {
     type Ref<A: Act> = ActorRef<Message<A::Load>>;
-
-    fn gate(&self) -> &'static Gate {
-        self.gate
-    }
-
-    fn workers(&self) -> usize {
-        self.workers
-    }
 
     /// `spawn` runs the actor's `pre_start` here and spawns a single task; `spawn_instant`, which
     /// needs no future, spawns two.
@@ -209,7 +164,7 @@ impl Contestant for Ractor {
         make: impl Fn(u64) -> A,
         mut started: impl FnMut(Self::Ref<A>),
     ) -> Result<(), Error> {
-        self.runtime.block_on(async {
+        self.0.block_on(async {
             for number in 0..actors {
                 let actor = Actor::spawn(None, Host(PhantomData), make(number)).await;
                 started(actor.map_err(failed)?.0);
@@ -218,17 +173,8 @@ impl Contestant for Ractor {
         })
     }
 
-    fn ring<A: Act>(
-        &self,
-        members: u64,
-        make: impl Fn() -> A,
-    ) -> Result<Vec<Throw<A::Load>>, Error> {
-        let ring = self.start_all(members, |_| make())?;
-        for (member, next) in ring.iter().zip(ring.iter().cycle().skip(1)) {
-            let next = Message::Next(next.clone());
-            member.send_message(next).map_err(failed)?;
-        }
-        Ok(throws::<Self, A>(ring))
+    fn link<A: Act>(from: &Self::Ref<A>, next: Self::Ref<A>) -> Result<(), Error> {
+        from.send_message(Message::Next(next)).map_err(failed)
     }
 
     fn send<A: Act>(to: &Self::Ref<A>, load: A::Load) -> Result<(), Error> {
@@ -236,7 +182,7 @@ impl Contestant for Ractor {
     }
 
     fn start_turns<T: Turn>(&self, actors: u64, make: impl Fn() -> T) -> Result<(), Error> {
-        self.runtime.block_on(async {
+        self.0.block_on(async {
             for _ in 0..actors {
                 let actor = Actor::spawn(None, Looper(PhantomData), make()).await;
                 actor.map_err(failed)?;
@@ -246,54 +192,7 @@ impl Contestant for Ractor {
     }
 
     fn start_tree(&self, levels: u32) -> Result<(), Error> {
-        let root = Node::root(levels, self.gate);
+        let root = Node::root(levels, gate());
         self.spawn_one(Branch, root).map(drop)
-    }
-
-    fn command_asked(&self, commands: u64) -> Timed {
-        let gate = self.gate;
-        let server = self.spawn_one(Server, ())?;
-        let its = server.clone();
-        let asker = asker!(gate, 1..=commands, |number| {
-            let answer = its.call(|reply| Ask(number, reply), None).await;
-            answer.expect("a request").expect("an answer")
-        });
-        let time = gate.time(1, || {
-            drop(self.runtime.spawn(asker));
-            Ok(())
-        })?;
-        server.stop(None);
-        Ok(time)
-    }
-
-    fn call_from_outside(&self, calls: u64) -> Timed {
-        let server = self.spawn_one(Server, ())?;
-        self.gate.time(1, || {
-            let mut sum = 0;
-            for number in 1..=calls {
-                let call = server.call(|reply| Ask(number, reply), None);
-                let answer = self.runtime.block_on(call);
-                sum += answer.expect("a request").expect("an answer");
-            }
-            server.stop(None);
-            self.gate.hit_with(sum);
-            Ok(())
-        })
-    }
-
-    fn spawn_monitored(&self, processes: u64) -> Timed {
-        depend::spawn_monitored(self, processes)
-    }
-
-    fn restart(&self, restarts: u64) -> Timed {
-        depend::restart(self, restarts)
-    }
-
-    fn pool(&self, callers: u64, jobs: u64, length: Duration) -> Timed {
-        pool::run(self, callers, jobs, length)
-    }
-
-    fn broadcast(&self, members: u64, messages: u64) -> Timed {
-        depend::broadcast(self, members, messages)
     }
 }

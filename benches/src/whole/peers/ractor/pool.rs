@@ -2,6 +2,7 @@
 
 use super::Ractor;
 use crate::whole::contestant::{Timed, asker, failed};
+use crate::whole::gate::gate;
 use crate::whole::jobs::{POOL, compute};
 use ::ractor::factory::queues::DefaultQueue;
 use ::ractor::factory::routing::QueuerRouting;
@@ -18,7 +19,6 @@ type Jobs =
     Factory<(), Compute, (), Computer, QueuerRouting<(), Compute>, DefaultQueue<(), Compute>>;
 
 pub(super) fn run(ractor: &Ractor, callers: u64, jobs: u64, length: Duration) -> Timed {
-    let gate = ractor.gate;
     let args = FactoryArguments::builder()
         .worker_builder(Box::new(worker_builder(|_| (Computer, ()))))
         .queue(DefaultQueue::default())
@@ -26,17 +26,15 @@ pub(super) fn run(ractor: &Ractor, callers: u64, jobs: u64, length: Duration) ->
         .num_initial_workers(POOL)
         .build();
     let started = Actor::spawn(None, Jobs::default(), args);
-    let (factory, _) = ractor.runtime.block_on(started).map_err(failed)?;
-    let time = gate.time(callers, || {
+    let (factory, _) = ractor.0.block_on(started).map_err(failed)?;
+    let time = gate().time(callers, || {
         for _ in 0..callers {
             let factory = factory.clone();
-            ractor
-                .runtime
-                .spawn(asker!(gate, (1..=jobs).rev(), |number| {
-                    let job = |reply| Compute(number, length, reply);
-                    let answer = factory.call_job((), job, None).await;
-                    answer.expect("a factory").expect("an answer")
-                }));
+            ractor.0.spawn(asker!((1..=jobs).rev(), |number| {
+                let job = |reply| Compute(number, length, reply);
+                let answer = factory.call_job((), job, None).await;
+                answer.expect("a factory").expect("an answer")
+            }));
         }
         Ok(())
     })?;
