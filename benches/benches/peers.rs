@@ -7,6 +7,7 @@ use clap::{Parser, ValueEnum};
 use ganger_benches::contest::{HEAD, lines};
 use ganger_benches::driver::machine::machine;
 use ganger_benches::{channels, locks};
+use std::num::NonZeroU16;
 
 /// Compares Ganger's channels and locks with others
 #[derive(Debug, Parser)]
@@ -16,13 +17,8 @@ struct Options {
     what: Vec<What>,
 
     /// The number of runs of each workload by each peer, after a run that does not count
-    #[arg(
-        long,
-        value_name = "N",
-        default_value_t = 5,
-        value_parser = clap::value_parser!(u16).range(1..)
-    )]
-    reps: u16,
+    #[arg(long, value_name = "N", default_value = "5")]
+    reps: NonZeroU16,
 
     /// Small workloads: shows that they work, not how fast
     #[arg(long)]
@@ -57,8 +53,8 @@ fn main() {
             What::Locks => locks::contests(options.quick),
         };
         for contest in contests {
-            if contest.name().contains(&options.only) {
-                print!("{}", lines(&contest.run(options.reps.into())));
+            if contest.name.contains(&options.only) {
+                print!("{}", lines(&contest.run(options.reps.get().into())));
             }
         }
     }

@@ -6,22 +6,21 @@ use crate::whole::job::{Error, Job};
 use crate::whole::sample::Sample;
 use crate::{deque, mailbox};
 
-/// Runs all contests of a workload of queues, with as many repetitions as the job has rounds, and
-/// hands each repetition's figures to `take` as soon as a contest is done.
+/// Runs all contests of a workload of queues, with as many repetitions as the job has rounds.
+/// Returns each repetition's figures.
 ///
 /// # Errors
 /// When the workload is none of queues.
 ///
 /// # Panics
 /// If a queue has not done its task.
-pub fn run(job: &Job, mut take: impl FnMut(Sample)) -> Result<(), Error> {
+pub fn run(job: &Job) -> Result<Vec<Sample>, Error> {
     let reps = usize::try_from(job.elements()).unwrap_or(usize::MAX);
+    let mut all = Vec::new();
     for contest in contests(job.id, job.is_quick())? {
-        samples(job.id, &contest.run(reps))
-            .into_iter()
-            .for_each(&mut take);
+        all.extend(samples(job.id, &contest.run(reps)));
     }
-    Ok(())
+    Ok(all)
 }
 
 fn contests(id: Id, quick: bool) -> Result<Vec<Contest>, Error> {
@@ -126,13 +125,13 @@ mod tests {
     fn figures(id: Id) -> Vec<(String, &'static str, bool)> {
         let mut figures = Vec::new();
         for contest in contests(id, true).unwrap() {
-            let entrants: Vec<_> = contest.entrants().collect();
+            let entrants: Vec<_> = contest.entrants.iter().map(|it| it.0).collect();
             let of = |name| entrant(name, entrants[0]);
             let has_peers = entrants.iter().any(|name| of(name).0 != Peer::Ganger);
             let ours = entrants.iter().map(|name| of(name));
             for (_, own) in ours.filter(|(peer, _)| *peer == Peer::Ganger) {
-                for &metric in contest.metrics() {
-                    let name = variant(contest.name(), &own, metric, contest.metrics());
+                for &metric in contest.metrics {
+                    let name = variant(&contest.name, &own, metric, contest.metrics);
                     figures.push((name, unit(metric), has_peers && own.is_empty()));
                 }
             }

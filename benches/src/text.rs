@@ -54,6 +54,13 @@ pub(crate) fn short(x: f64) -> String {
     format!("{text}{suffix}")
 }
 
+/// Returns the number behind a name at the begin of a line, as in many files of `/proc`.
+#[must_use]
+pub(crate) fn number(text: &str, name: &str) -> Option<u64> {
+    let rest = text.lines().find_map(|line| line.strip_prefix(name))?;
+    rest.split_whitespace().next()?.parse().ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -74,6 +81,13 @@ mod tests {
         assert_eq!(with_commas("12345678"), "12,345,678");
         let texts = [1.0, 0.25, 1_000.0, 2_500_000.0, 1e9].map(short);
         assert_eq!(texts, ["1", "0.25", "1 k", "2.5 M", "1 G"]);
+    }
+
+    #[test]
+    fn a_number_is_found_by_its_name() {
+        let info = "MemTotal:  8000 kB\nMemFree:  10 kB\nMemAvailable:   2000 kB\nHuge: lots\n";
+        let numbers = ["MemAvailable:", "Huge:", "Swap:"].map(|name| number(info, name));
+        assert_eq!(numbers, [Some(2_000), None, None]);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use ganger_benches::whole::catalog::{Id, Peer};
 use ganger_benches::whole::job::{Job, MISSING, Size};
+use ganger_benches::whole::list;
 use ganger_benches::whole::sample::Sample;
 use std::process::{Command, Output};
 use std::sync::Mutex;
@@ -14,16 +15,6 @@ fn run(args: &[String]) -> Output {
 
 fn text(bytes: &[u8]) -> &str {
     std::str::from_utf8(bytes).unwrap()
-}
-
-fn list() -> Vec<(Id, Peer)> {
-    let output = run(&["--list".to_owned()]);
-    assert!(output.status.success());
-    let parse = |line: &str| {
-        let (id, peer) = line.split_once(' ').unwrap();
-        (id.parse().unwrap(), peer.parse().unwrap())
-    };
-    text(&output.stdout).lines().map(parse).collect()
 }
 
 /// Runs the pair at quick size, and checks its output.
@@ -57,7 +48,7 @@ fn check(id: Id, peer: Peer) {
 
 #[test]
 fn every_pair_has_figures() {
-    let pairs = list();
+    let pairs: Vec<_> = list().collect();
     let peers = [
         Peer::Ganger,
         Peer::Tokio,
@@ -125,7 +116,6 @@ fn what_can_not_be_run_is_said() {
     for (args, reason) in [
         (&[][..], "--workload <W>"),
         (&["--workload", "W1"], "--peer <PEER>"),
-        (&["--list", "--peer", "tokio"], "--list"),
         (&["--workload", "W0", "--peer", "tokio"], "W4pid"),
     ] {
         let args: Vec<_> = args.iter().map(|&arg| arg.to_owned()).collect();

@@ -68,12 +68,12 @@ fn parse(args: &[OsString]) -> Result<options::Options, clap::Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tests::task;
     use clap::error::ErrorKind;
 
     #[test]
     fn all_that_is_said_goes_to_the_program_and_answers_need_no_build() {
-        let line = "cargo-xtask bench --help --only W1 --quick".split(' ');
-        let crate::Task::Bench(options) = crate::Options::parse_from(line).task else {
+        let crate::Task::Bench(options) = task("bench --help --only W1 --quick") else {
             panic!("bench is another task");
         };
         assert_eq!(options.args, ["--help", "--only", "W1", "--quick"]);

@@ -34,8 +34,8 @@ pub(crate) struct Options {
 struct Row {
     step: String,
     seconds: f64,
-    passed: usize,
-    failed: usize,
+    #[serde(flatten)]
+    totals: Totals,
     result: &'static str,
     /// The reason if the step could not check its subject, or why it failed.
     why: Option<String>,
@@ -65,21 +65,13 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
         }
     }
     println!("\n{:<12} {:>8}  tests", "step", "time");
-    for Row {
-        step,
-        seconds,
-        passed,
-        failed,
-        result,
-        why,
-    } in &rows
-    {
-        let tests = match (*result, passed + failed) {
-            ("unchecked", _) => why.clone().unwrap_or_default(),
-            (_, 0) => String::new(),
-            _ => format!("{passed} passed, {failed} failed"),
+    for row in &rows {
+        let tests = match (row.result, row.totals) {
+            ("unchecked", _) => row.why.clone().unwrap_or_default(),
+            (_, totals) if totals == Totals::default() => String::new(),
+            (_, totals) => totals.to_string(),
         };
-        println!("{step:<12} {seconds:>6.1} s  {tests}");
+        println!("{:<12} {:>6.1} s  {tests}", row.step, row.seconds);
     }
     let all: f64 = rows.iter().map(|row| row.seconds).sum();
     println!("{:<12} {all:>6.1} s", "all");
@@ -100,12 +92,10 @@ fn run_step(step: Step) -> Row {
     };
     println!("{}", why.as_deref().unwrap_or_default());
     let seconds = (start.elapsed().as_secs_f64() * 10.0).round() / 10.0;
-    let (step, Totals { passed, failed }) = (step.name(), totals);
     Row {
-        step,
+        step: step.name(),
         seconds,
-        passed,
-        failed,
+        totals,
         result,
         why,
     }
@@ -126,8 +116,8 @@ fn sum(rows: &[Row]) -> Totals {
     let mut sum = Totals::default();
     for row in rows {
         let again = ran_all && ["alone", "packed", "stress"].contains(&&*row.step);
-        sum.passed += if again { 0 } else { row.passed };
-        sum.failed += row.failed;
+        sum.passed += if again { 0 } else { row.totals.passed };
+        sum.failed += row.totals.failed;
     }
     sum
 }
@@ -142,17 +132,13 @@ fn record(rows: &[Row]) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::Parser;
+    use crate::tests::task;
 
     #[test]
     fn steps_run_in_the_order_of_the_gate_whatever_the_order_asked_for() {
-        let chosen = |said: &str| {
-            let line = ["cargo xtask", "ci"].into_iter();
-            let line = line.chain(said.split_whitespace());
-            match crate::Options::try_parse_from(line).unwrap().task {
-                crate::Task::Ci(options) => chosen(&options),
-                other => panic!("{other:?}"),
-            }
+        let chosen = |said: &str| match task(&format!("ci {said}")) {
+            crate::Task::Ci(options) => chosen(&options),
+            other => panic!("{other:?}"),
         };
         assert_eq!(chosen("--only alone,fmt"), [Step::Fmt, Step::Alone]);
         let all = chosen("").len() + chosen("--nightly").len();
@@ -162,12 +148,11 @@ mod tests {
     #[test]
     fn tests_that_two_steps_run_count_once_unless_they_fail() {
         let row = |step: &str, passed, failed| {
-            let (step, result, why) = (step.to_owned(), "passed", None);
+            let (result, why) = ("passed", None);
             Row {
-                step,
+                step: step.to_owned(),
                 seconds: 0.5,
-                passed,
-                failed,
+                totals: Totals { passed, failed },
                 result,
                 why,
             }

@@ -122,6 +122,12 @@ mod tests {
     use super::*;
     use clap::CommandFactory;
 
+    /// Parses the words behind `cargo xtask`.
+    pub(crate) fn task(line: &str) -> Task {
+        let words = ["cargo xtask"].into_iter().chain(line.split_whitespace());
+        Options::parse_from(words).task
+    }
+
     #[test]
     fn the_command_line_is_consistent() {
         Options::command().debug_assert();

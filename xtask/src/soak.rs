@@ -127,17 +127,13 @@ fn run_tests(options: &Options) -> Result<Option<Cargo>, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::Parser;
+    use crate::tests::task;
 
     #[test]
     fn what_is_said_goes_to_the_scheduler_and_all_but_the_engines_are_chosen() {
-        let options = |said: &str| {
-            let line = ["cargo xtask", "soak"].into_iter();
-            let line = line.chain(said.split_whitespace());
-            match crate::Options::try_parse_from(line).unwrap().task {
-                crate::Task::Soak(options) => options,
-                other => panic!("{other:?}"),
-            }
+        let options = |said: &str| match task(&format!("soak {said}")) {
+            crate::Task::Soak(options) => options,
+            other => panic!("{other:?}"),
         };
         let (all, one) = (options("--seed 7"), options("--minutes 2 chaos-nats"));
         assert_eq!(all.args().unwrap().join(" "), "--seconds 10 --seed 7");

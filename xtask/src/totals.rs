@@ -1,10 +1,11 @@
 //! The number of tests, read from the test harness's output.
 
 use crate::Failure;
+use serde::Serialize;
 use std::fmt;
 use std::ops::AddAssign;
 
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize)]
 pub(crate) struct Totals {
     pub(crate) passed: usize,
     pub(crate) failed: usize,

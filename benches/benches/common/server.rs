@@ -2,7 +2,11 @@
 
 use std::error::Error;
 use std::io::{self, BufRead, BufReader, Read};
-use std::process::{Child, Command, Stdio};
+use std::net::TcpListener;
+use std::process::{Child, Command, ExitCode, Stdio};
+use std::thread;
+use tokio::net::TcpStream;
+use tokio::runtime::Builder;
 
 pub(crate) type Failure = Box<dyn Error + Send + Sync>;
 
@@ -39,4 +43,50 @@ impl Drop for Server {
 pub(crate) fn until_end() -> Result<(), Failure> {
     io::stdin().read_to_end(&mut Vec::new())?;
     Ok(())
+}
+
+/// Listens at a port, and prints the port.
+pub(crate) fn listen() -> io::Result<TcpListener> {
+    let listener = TcpListener::bind("127.0.0.1:0")?;
+    println!("{}", listener.local_addr()?.port());
+    listener.set_nonblocking(true)?;
+    Ok(listener)
+}
+
+/// Serves each connection by a task of tokio, on threads of their own.
+pub(crate) fn on_tokio<F: Future<Output = Result<(), Failure>> + Send + 'static>(
+    listener: TcpListener,
+    workers: usize,
+    has_timers: bool,
+    each: impl Fn(TcpStream) -> F + Send + 'static,
+) {
+    thread::spawn(move || -> Result<(), Failure> {
+        let mut builder = Builder::new_multi_thread();
+        builder.worker_threads(workers).enable_io();
+        if has_timers {
+            builder.enable_time();
+        }
+        // In a task, as the connections: the thread of `block_on` is no worker.
+        let accepts = async move {
+            let listener = tokio::net::TcpListener::from_std(listener)?;
+            loop {
+                let (stream, _) = listener.accept().await?;
+                tokio::spawn(each(stream));
+            }
+        };
+        builder
+            .build()?
+            .block_on(async { tokio::spawn(accepts).await? })
+    });
+}
+
+/// Says why it failed, if it did. Returns the exit code of the program.
+pub(crate) fn ended(result: Result<(), Failure>) -> ExitCode {
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+    }
 }

@@ -15,8 +15,9 @@ use clap::Parser;
 use example::server::Settings;
 use ganger::net::Net;
 use ganger::prelude::*;
-use server::{Failure, Server, until_end};
+use server::{Failure, Server, ended, listen, until_end};
 use std::net::TcpListener;
+use std::num::NonZeroU16;
 use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
 
@@ -25,13 +26,8 @@ use std::time::Duration;
 #[command(bin_name = "cargo bench -p ganger-benches --bench kv_peers --")]
 struct Options {
     /// How many times each server is measured
-    #[arg(
-        long,
-        value_name = "N",
-        default_value_t = 5,
-        value_parser = clap::value_parser!(u16).range(1..)
-    )]
-    reps: u16,
+    #[arg(long, value_name = "N", default_value = "5")]
+    reps: NonZeroU16,
 
     /// Requests of each run
     #[arg(long, value_name = "N", default_value_t = 200_000)]
@@ -66,13 +62,7 @@ fn main() -> ExitCode {
         Some(peer) => serve(peer, &options),
         None => measure(&options),
     };
-    match result {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("{error}");
-            ExitCode::FAILURE
-        }
-    }
+    ended(result)
 }
 
 /// Runs a server that prints its port, and ends with its standard input.
@@ -80,10 +70,7 @@ fn serve(peer: &str, options: &Options) -> Result<(), Failure> {
     let workers = options.workers.unwrap_or(processors());
     let settings = Settings::default();
     if peer == "tokio" {
-        let listener = TcpListener::bind("127.0.0.1:0")?;
-        println!("{}", listener.local_addr()?.port());
-        let shards = settings.shards;
-        std::thread::spawn(move || tokio_server::serve(listener, workers, shards));
+        tokio_server::serve(listen()?, workers, settings.shards);
         return until_end();
     }
     let builder = Scheduler::builder().workers(workers).driver(Net::new()?);
@@ -126,12 +113,6 @@ fn start(peer: &str, options: &Options) -> Result<Server, Failure> {
     Err("redis-server does not listen after 10 s".into())
 }
 
-/// A line of the table: the client's work.
-struct Workload {
-    command: &'static str,
-    pipeline: u16,
-}
-
 /// Requests a second, and the milliseconds in which half of them and 99 of 100 are answered.
 #[derive(Clone, Copy)]
 struct Figures {
@@ -157,7 +138,7 @@ fn measure(options: &Options) -> Result<(), Failure> {
     }
     let (requests, reps) = match options.quick {
         true => (1_000, 1),
-        false => (options.requests, options.reps),
+        false => (options.requests, options.reps.get()),
     };
     println!(
         "{} clients, {requests} requests, {reps} runs",
@@ -166,12 +147,16 @@ fn measure(options: &Options) -> Result<(), Failure> {
     println!("| | | requests/s, best | median | p50 ms | p99 ms |\n|---|---|---|---|---|---|");
     for pipeline in [1, 16] {
         for command in ["set", "get"] {
-            let workload = Workload { command, pipeline };
             let mut figures = vec![Vec::new(); peers.len()];
             for _ in 0..reps {
                 for (peer, figures) in peers.iter().zip(&mut figures) {
                     let server = start(peer, options)?;
-                    figures.push(run(&workload, &server, requests, options.clients)?);
+                    figures.push(run(
+                        command,
+                        pipeline,
+                        &server,
+                        (requests, options.clients),
+                    )?);
                 }
             }
             for (peer, mut figures) in peers.iter().zip(figures) {
@@ -190,32 +175,22 @@ fn measure(options: &Options) -> Result<(), Failure> {
 }
 
 fn run(
-    workload: &Workload,
+    command: &str,
+    pipeline: u16,
     server: &Server,
-    requests: u64,
-    clients: u16,
+    (requests, clients): (u64, u16),
 ) -> Result<Figures, Failure> {
-    let mut command = Command::new("redis-benchmark");
-    command.args([
-        "-p",
-        &server.port.to_string(),
-        "-t",
-        workload.command,
-        "--csv",
-    ]);
-    command.args(["-n", &requests.to_string(), "-c", &clients.to_string()]);
-    command.args(["-P", &workload.pipeline.to_string(), "-r", "100000"]);
-    let output = command.output()?;
+    let port = server.port.to_string();
+    let mut client = Command::new("redis-benchmark");
+    client.args(["-p", &port, "-t", command, "-r", "100000", "--csv"]);
+    client.args(["-n", &requests.to_string(), "-c", &clients.to_string()]);
+    let output = client.args(["-P", &pipeline.to_string()]).output()?;
     let text = String::from_utf8_lossy(&output.stdout);
     // The columns: test, rps, avg, min, p50, p95, p99, max, all in quotation marks.
-    let line = text
-        .lines()
-        .find(|line| !line.starts_with("\"test\"") && line.contains(','));
-    let numbers = line.map(|line| {
-        line.split(',')
-            .filter_map(|it| it.trim_matches('"').parse().ok())
-    });
-    let numbers: Vec<f64> = numbers.into_iter().flatten().collect();
+    let is_row = |line: &&str| !line.starts_with("\"test\"") && line.contains(',');
+    let row = text.lines().find(is_row).unwrap_or_default().split(',');
+    let numbers = row.filter_map(|it| it.trim_matches('"').parse().ok());
+    let numbers: Vec<f64> = numbers.collect();
     let [rate, _, _, p50, _, p99, _] = numbers[..] else {
         let error = String::from_utf8_lossy(&output.stderr);
         return Err(format!("redis-benchmark says: {text}{error}").into());

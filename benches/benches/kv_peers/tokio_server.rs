@@ -4,6 +4,7 @@
 use crate::example::commands::{self, Route};
 use crate::example::protocol::{Answer, Limits, Parser, Version};
 use crate::example::store::Store;
+use crate::server::on_tokio;
 use ganger::time::Instant;
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
@@ -12,7 +13,6 @@ use std::net::TcpListener;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
-use tokio::runtime::Builder;
 
 struct Server {
     shards: Vec<Mutex<Store>>,
@@ -20,12 +20,8 @@ struct Server {
     started: std::time::Instant,
 }
 
-/// Serves until the process ends.
-pub(crate) fn serve(listener: TcpListener, workers: usize, shards: usize) -> io::Result<()> {
-    let runtime = Builder::new_multi_thread()
-        .worker_threads(workers)
-        .enable_io()
-        .build()?;
+/// Serves until the process ends, on threads of its own.
+pub(crate) fn serve(listener: TcpListener, workers: usize, shards: usize) {
     let start = Instant::from_nanos(0);
     let shards = (0..shards).map(|_| Mutex::new(Store::new(start)));
     let server = Arc::new(Server {
@@ -33,18 +29,10 @@ pub(crate) fn serve(listener: TcpListener, workers: usize, shards: usize) -> io:
         hasher: RandomState::new(),
         started: std::time::Instant::now(),
     });
-    listener.set_nonblocking(true)?;
-    runtime.block_on(async {
-        let listener = tokio::net::TcpListener::from_std(listener)?;
-        loop {
-            let (stream, _) = listener.accept().await?;
-            let server = Arc::clone(&server);
-            tokio::spawn(async move {
-                // A departed client is no failure of the server.
-                let _ = connection(stream, &server).await;
-            });
-        }
-    })
+    on_tokio(listener, workers, false, move |stream| {
+        let server = Arc::clone(&server);
+        async move { Ok(connection(stream, &server).await?) }
+    });
 }
 
 async fn connection(mut stream: TcpStream, server: &Server) -> io::Result<()> {

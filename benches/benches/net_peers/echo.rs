@@ -1,7 +1,7 @@
 //! Servers that echo their input: a process, a task or a goroutine for each connection.
 
 use crate::measure::Peer;
-use crate::server::{Failure, until_end};
+use crate::server::{Failure, listen, on_tokio, until_end};
 use crate::{bare, idle};
 use async_executor::Executor;
 use async_io::Async;
@@ -16,7 +16,6 @@ use std::sync::Arc;
 use std::thread;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
-use tokio::runtime::Builder;
 
 /// Each connection has a buffer of this size, with every peer.
 pub(crate) const BUFFER: usize = 128;
@@ -52,14 +51,6 @@ pub(crate) fn serve(peer: Peer, workers: usize) -> Result<(), Failure> {
     until_end()
 }
 
-/// Listens at a port, and prints the port.
-pub(crate) fn listen() -> io::Result<TcpListener> {
-    let listener = TcpListener::bind("127.0.0.1:0")?;
-    println!("{}", listener.local_addr()?.port());
-    listener.set_nonblocking(true)?;
-    Ok(listener)
-}
-
 /// Serves each connection by a task of Ganger, with tokio's sockets.
 pub(crate) fn on_ganger_tokio<F: Future<Output = Result<(), Failure>> + Send + 'static>(
     listener: TcpListener,
@@ -77,33 +68,6 @@ pub(crate) fn on_ganger_tokio<F: Future<Output = Result<(), Failure>> + Send + '
         Ok(())
     })?;
     until_end()
-}
-
-/// Serves each connection by a task of tokio, on threads of their own.
-pub(crate) fn on_tokio<F: Future<Output = Result<(), Failure>> + Send + 'static>(
-    listener: TcpListener,
-    workers: usize,
-    has_timers: bool,
-    each: fn(TcpStream) -> F,
-) {
-    thread::spawn(move || -> Result<(), Failure> {
-        let mut builder = Builder::new_multi_thread();
-        builder.worker_threads(workers).enable_io();
-        if has_timers {
-            builder.enable_time();
-        }
-        // In a task, as the connections: the thread of `block_on` is no worker.
-        let accepts = async move {
-            let listener = tokio::net::TcpListener::from_std(listener)?;
-            loop {
-                let (stream, _) = listener.accept().await?;
-                tokio::spawn(each(stream));
-            }
-        };
-        builder
-            .build()?
-            .block_on(async { tokio::spawn(accepts).await? })
-    });
 }
 
 async fn on_net(cx: Cx, listener: TcpListener) -> Result<(), Failure> {

@@ -1,9 +1,9 @@
 //! Servers that answer with 13 bytes, by hyper; `wrk` is the client.
 
-use crate::echo::{listen, on_ganger_tokio, on_tokio};
+use crate::echo::on_ganger_tokio;
 use crate::load::Figures;
 use crate::measure::Peer;
-use crate::server::{Failure, until_end};
+use crate::server::{Failure, listen, on_tokio, until_end};
 use bytes::Bytes;
 use http_body_util::Full;
 use hyper::body::Incoming;

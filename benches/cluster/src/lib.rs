@@ -20,7 +20,7 @@ mod tally;
 pub mod tcp;
 mod timed;
 
-pub use pair::{Carrier, Place, Second, second};
+pub use pair::{Carrier, How, Place, Second, second};
 pub use tally::{LAST, Tally, block, percentiles};
 pub use timed::{LARGE, Measured, SMALL, execute, round_trips, streams};
 

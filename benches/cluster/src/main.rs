@@ -2,7 +2,7 @@
 
 use ganger::BoxError;
 use ganger::direct::Direct;
-use ganger_bench_cluster::{Carrier, Place, execute, run, tcp};
+use ganger_bench_cluster::{Carrier, How, Place, execute, run, tcp};
 use ganger_bench_options::catalog::Peer;
 use std::process::ExitCode;
 
@@ -14,9 +14,9 @@ impl Carrier for OverTcp {
 
     fn engine(self, place: &Place) -> Direct {
         let direct = Direct::listen("127.0.0.1:0").seeds(place.seed.clone());
-        match &place.keys {
-            Some(keys) => direct.keys(keys.join(&place.node)),
-            None => direct.cookie(&place.secret),
+        match place.how {
+            How::OverTls => direct.keys(place.folder.join(&place.node)),
+            _ => direct.cookie(&place.secret),
         }
     }
 

@@ -59,33 +59,48 @@ pub struct Place {
     pub seed: Option<String>,
     /// The secret of the cluster.
     pub secret: String,
-    /// The folder with the keys of all nodes, if it is one over TLS.
-    pub keys: Option<PathBuf>,
-    /// Whether the scheduler has a driver for sockets.
-    pub has_sockets: bool,
-    /// The file of the second node's registrar, if it has one.
-    pub registrar: Option<PathBuf>,
+    /// The folder of the run.
+    pub folder: PathBuf,
+    /// What the nodes have.
+    pub how: How,
 }
 
-/// Settings of a pair.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct How {
-    pub(crate) over_tls: bool,
-    pub(crate) has_sockets: bool,
-    pub(crate) has_registrar: bool,
+/// What nodes have.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum How {
+    /// What all have.
+    #[default]
+    Plain,
+    /// TLS, with a folder of keys for each node.
+    OverTls,
+    /// A driver for sockets in each scheduler.
+    OwnSockets,
+    /// A registrar at the second node, and its file.
+    Registrar,
+}
+
+impl How {
+    const ALL: [Self; 4] = [
+        Self::Plain,
+        Self::OverTls,
+        Self::OwnSockets,
+        Self::Registrar,
+    ];
 }
 
 impl Place {
     /// The node of this program, if it is a second program.
     #[must_use]
     pub fn of_second() -> Option<Self> {
+        let told = |name| env::var(name).unwrap_or_default();
+        let mut all = How::ALL.into_iter();
+        let how = all.find(|how| format!("{how:?}") == told("HOW"));
         Some(Self {
             node: env::var("NODE").ok()?,
             seed: Some(env::var("SEED").ok()?),
-            secret: env::var("SECRET").ok()?,
-            keys: env::var_os("KEYS").map(PathBuf::from),
-            has_sockets: env::var_os("SOCKETS").is_some(),
-            registrar: env::var_os("REGISTRAR").map(PathBuf::from),
+            secret: told("SECRET"),
+            folder: told("FOLDER").into(),
+            how: how.unwrap_or_default(),
         })
     }
 }
@@ -99,15 +114,11 @@ pub fn second(node: &str, seed: &str, first: Option<&Place>) -> Result<Second, B
     let mut command = Command::new(env::current_exe()?);
     command.args(env::args_os().skip(1)).stdin(Stdio::piped());
     command.env("NODE", node).env("SEED", seed);
-    command.env("SECRET", first.map_or("", |it| &it.secret));
-    if let Some(keys) = first.and_then(|it| it.keys.as_ref()) {
-        command.env("KEYS", keys);
-    }
-    if let Some(file) = first.and_then(|it| it.registrar.as_ref()) {
-        command.env("REGISTRAR", file);
-    }
-    if first.is_some_and(|it| it.has_sockets) {
-        command.env("SOCKETS", "1");
+    if let Some(first) = first {
+        command
+            .env("SECRET", &first.secret)
+            .env("FOLDER", &first.folder);
+        command.env("HOW", format!("{:?}", first.how));
     }
     Ok(Second(command.spawn()?))
 }
@@ -167,19 +178,17 @@ impl Nodes {
         others: usize,
     ) -> Result<Self, BoxError> {
         let folder = tempfile::tempdir()?;
-        if how.over_tls {
+        if how == How::OverTls {
             let names = ["alpha", OTHERS[0], OTHERS[1]];
             let issued = issue::issue(folder.path(), &names, [2020, 2100]);
             issued.map_err(|error| error.to_string())?;
         }
-        let path = folder.path();
         let place = Place {
             node: "alpha".to_owned(),
             seed: None,
             secret: format!("{:x}", RandomState::new().hash_one("a secret")),
-            keys: how.over_tls.then(|| path.to_owned()),
-            has_sockets: how.has_sockets,
-            registrar: how.has_registrar.then(|| path.join("registrar")),
+            folder: folder.path().to_owned(),
+            how,
         };
         let (scheduler, cluster, engine) = join(job, carrier, &place)?;
         let seed = carrier.seed(&engine)?;
@@ -235,17 +244,17 @@ fn join<C: Carrier>(
     place: &Place,
 ) -> Result<(Scheduler, Cluster, C::Engine), BoxError> {
     let mut builder = Scheduler::builder().workers(job.workers).node(&place.node);
-    if place.has_sockets {
+    if place.how == How::OwnSockets {
         builder = builder.driver(Net::new()?);
     }
     let scheduler = builder.start()?;
     let engine = carrier.engine(place);
     let mut builder = Cluster::builder();
-    if let Some(file) = &place.registrar {
+    if place.how == How::Registrar {
         builder = match (carrier.store(&engine)?, &place.seed) {
             (Some(store), _) => builder.store(store),
             (None, None) => builder.store(Registrar::at(OTHERS[0])),
-            (None, Some(_)) => builder.store(Registrar::file(file)),
+            (None, Some(_)) => builder.store(Registrar::file(place.folder.join("registrar"))),
         };
     }
     let cluster = builder

@@ -29,15 +29,6 @@ const PRODUCERS: u64 = 10;
 
 /// The first program's part of a run.
 pub(crate) fn run<C: Carrier>(job: &Job, carrier: C) -> Measured {
-    let plain = How::default();
-    let over_tls = How {
-        over_tls: true,
-        ..plain
-    };
-    let has_sockets = How {
-        has_sockets: true,
-        ..plain
-    };
     let start = |how, others| Nodes::start(job, carrier, how, others);
     let trips = |how| {
         let nodes = start(how, 1)?;
@@ -51,52 +42,48 @@ pub(crate) fn run<C: Carrier>(job: &Job, carrier: C) -> Measured {
     };
     match job.id {
         Id::X1 => {
-            let mut all = trips(plain)?;
+            let mut all = trips(How::Plain)?;
             if carrier.has_tls() {
-                all.extend(named(trips(over_tls)?, ["p50, TLS", "p99, TLS"]));
+                all.extend(named(trips(How::OverTls)?, ["p50, TLS", "p99, TLS"]));
             }
             let own = named(
-                trips(has_sockets)?,
+                trips(How::OwnSockets)?,
                 ["p50, own sockets", "p99, own sockets"],
             );
             all.extend(own);
             Ok(all)
         }
-        Id::X2 => stream(plain, SMALL, 1),
+        Id::X2 => stream(How::Plain, SMALL, 1),
         Id::X3 => {
-            let mut all = stream(plain, LARGE, 1)?;
+            let mut all = stream(How::Plain, LARGE, 1)?;
             if carrier.has_tls() {
-                all.extend(named(stream(over_tls, LARGE, 1)?, ["time, TLS"]));
+                all.extend(named(stream(How::OverTls, LARGE, 1)?, ["time, TLS"]));
             }
             Ok(all)
         }
-        Id::X4 => stream(plain, SMALL, PAIRS),
-        Id::X5 => start(plain, 2)?.broadcasts(job.elements()),
-        Id::X6 => start(plain, 1)?.one_way(job.elements()),
-        Id::X7 => start(plain, 1)?.stopped(Duration::from_millis(job.elements())),
-        Id::X8 => start(plain, 1)?.monitors(job.elements()),
+        Id::X4 => stream(How::Plain, SMALL, PAIRS),
+        Id::X5 => start(How::Plain, 2)?.broadcasts(job.elements()),
+        Id::X6 => start(How::Plain, 1)?.one_way(job.elements()),
+        Id::X7 => start(How::Plain, 1)?.stopped(Duration::from_millis(job.elements())),
+        Id::X8 => start(How::Plain, 1)?.monitors(job.elements()),
         Id::X9 => {
-            let crash = start(plain, 1)?.end(|nodes| {
+            let crash = start(How::Plain, 1)?.end(|nodes| {
                 nodes.second().kill();
                 Ok(())
             })?;
-            let hang = start(plain, 1)?.end(|nodes| nodes.second().stop())?;
+            let hang = start(How::Plain, 1)?.end(|nodes| nodes.second().stop())?;
             Ok(vec![("crash", crash), ("hang", hang)])
         }
         Id::X10 => {
             let alone = Scheduler::builder().workers(job.workers).start()?;
-            let nodes = start(plain, 2)?;
+            let nodes = start(How::Plain, 2)?;
             let mut all = beside(&alone, &nodes.scheduler, job.elements())?;
             all.extend(nodes.idle(job)?);
             Ok(all)
         }
         Id::X16 => {
-            let has_registrar = How {
-                has_registrar: true,
-                ..plain
-            };
-            let mut all: Vec<_> = named(trips(plain)?, ["round trip, p50"]).collect();
-            let nodes = start(has_registrar, 1)?;
+            let mut all: Vec<_> = named(trips(How::Plain)?, ["round trip, p50"]).collect();
+            let nodes = start(How::Registrar, 1)?;
             all.extend(round_trips(job, |count| nodes.take_names(count))?);
             Ok(all)
         }
@@ -146,6 +133,12 @@ fn millis(time: Duration) -> f64 {
 }
 
 impl Nodes {
+    /// The address of a receiver.
+    fn address(&self, to: Pid) -> Result<Address<Vec<u8>>, BoxError> {
+        let address = self.scheduler.address(to).ok_or("it has ended")?;
+        Ok(address.typed()?)
+    }
+
     /// Starts so many processes of the second node.
     fn receivers(&self, count: u64) -> Result<Vec<Pid>, BoxError> {
         let boss = self.boss()?;
@@ -203,8 +196,7 @@ impl Nodes {
     fn streams(&self, to: &[Pid], count: u64, size: usize) -> Result<u64, BoxError> {
         let each = count / to.len() as u64;
         let senders = to.iter().map(|&to| {
-            let address = self.scheduler.address(to).ok_or("it has ended")?;
-            let address: Address<Vec<u8>> = address.typed()?;
+            let address = self.address(to)?;
             let sender = self.scheduler.spawn(async move |cx: Cx<Vec<u64>>| {
                 for number in 0..each {
                     address.send_async(block(number, 0, size)).await?;
@@ -275,8 +267,7 @@ impl Nodes {
         let begin = Instant::now();
         came_all(count, self.streams(&to, count, SMALL)?)?;
         let quick = begin.elapsed();
-        let address = self.scheduler.address(to[0]).ok_or("it has ended")?;
-        let address: Address<Vec<u8>> = address.typed()?;
+        let address = self.address(to[0])?;
         paced(count, quick, |_, number| {
             Ok(address.send_blocking(block(number, now(), SMALL))?)
         })?;
@@ -286,8 +277,7 @@ impl Nodes {
     fn stopped(&mut self, time: Duration) -> Measured {
         let to = self.receivers(1)?;
         self.streams(&to, 10_000, LARGE)?;
-        let address = self.scheduler.address(to[0]).ok_or("it has ended")?;
-        let address: Address<Vec<u8>> = address.typed()?;
+        let address = self.address(to[0])?;
         self.second().stop()?;
         let before = resident()?;
         let (begin, mut sent) = (Instant::now(), 0);

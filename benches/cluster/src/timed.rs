@@ -4,7 +4,7 @@
 use crate::BoxError;
 use clap::Parser;
 use ganger_bench_options::job::{Error, Job};
-use ganger_bench_options::sample::Sample;
+use ganger_bench_options::sample::{Sample, report};
 use std::process::ExitCode;
 use std::time::Instant;
 
@@ -20,32 +20,20 @@ const WARM_UP: u64 = 20;
 /// How many pairs X4 has.
 pub(crate) const PAIRS: u64 = 100;
 
-#[derive(Debug, Parser)]
-struct Options {
-    #[command(flatten)]
-    job: Job,
-}
-
 /// What a run has measured: variants of its workload.
 pub type Measured = Result<Vec<(&'static str, f64)>, BoxError>;
 
 /// Runs the workload of the command line, and prints its figures: as the first program, or as the
 /// second, which prints nothing.
 pub fn execute(run: impl FnOnce(&Job) -> Measured) -> ExitCode {
-    let job = Options::parse().job;
-    match run(&job) {
-        Ok(figures) => {
-            for (variant, value) in figures {
-                println!("{}", Sample::new(&job, variant, value).line());
-            }
-            ExitCode::SUCCESS
-        }
-        Err(error) => {
-            eprintln!("{} {}: {error}", job.id, job.peer);
-            let error = error.downcast::<Error>();
-            error.map_or(ExitCode::FAILURE, |error| error.exit_code())
-        }
-    }
+    let job = Job::parse();
+    let sample = |(variant, value)| Sample::new(&job, variant, value);
+    let measured = run(&job).map(|figures| figures.into_iter().map(sample).collect());
+    let failed = |error: BoxError| match error.downcast() {
+        Ok(error) => *error,
+        Err(error) => Error::Failed(error.to_string()),
+    };
+    report(&job, measured.map_err(failed))
 }
 
 /// X1: times of round trips, in us, after a warm-up. `run` does so many, and returns the 50th and

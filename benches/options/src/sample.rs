@@ -5,8 +5,9 @@
 //! ```
 
 use super::catalog::{Id, Peer};
-use super::job::Job;
+use super::job::{Error, Job};
 use serde::{Deserialize, Serialize};
+use std::process::ExitCode;
 
 /// A figure of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -92,6 +93,21 @@ impl Sample {
             ))
         } else {
             Ok(sample)
+        }
+    }
+}
+
+/// Prints what a run has measured, a line each, or why it failed. Returns the exit code of its
+/// program.
+pub fn report(job: &Job, measured: Result<Vec<Sample>, Error>) -> ExitCode {
+    match measured {
+        Ok(samples) => {
+            samples.iter().for_each(|it| println!("{}", it.line()));
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("{} {}: {error}", job.id, job.peer);
+            error.exit_code()
         }
     }
 }

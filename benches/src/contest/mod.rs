@@ -18,9 +18,11 @@ pub type Run = Box<dyn FnMut() -> Vec<f64>>;
 
 /// A workload and its entrants, ready to run.
 pub struct Contest {
-    name: String,
-    metrics: &'static [&'static str],
-    entrants: Vec<(&'static str, Run)>,
+    /// The name of the workload.
+    pub name: String,
+    /// The metrics of each entrant, with units.
+    pub(crate) metrics: &'static [&'static str],
+    pub(crate) entrants: Vec<(&'static str, Run)>,
 }
 
 /// The figures of a workload.
@@ -63,23 +65,6 @@ impl Contest {
     pub fn and(mut self, name: &'static str, run: Run) -> Self {
         self.entrants.push((name, run));
         self
-    }
-
-    /// The name of the workload.
-    #[must_use]
-    pub fn name(&self) -> &str {
-        &self.name
-    }
-
-    /// Returns the metrics of each entrant, with units.
-    #[must_use]
-    pub fn metrics(&self) -> &'static [&'static str] {
-        self.metrics
-    }
-
-    /// Returns the names of all entrants, variants among them.
-    pub fn entrants(&self) -> impl Iterator<Item = &'static str> {
-        self.entrants.iter().map(|&(name, _)| name)
     }
 
     /// Lets every entrant run once, so that all are warm, and then `reps` times, in turn within
@@ -129,21 +114,17 @@ pub(crate) fn nanoseconds(time: Duration, each: u64) -> f64 {
     time.as_nanos() as f64 / each as f64
 }
 
-/// Builds a Go program of the folder `foreign`; `None` without Go.
-pub(crate) fn build_go(name: &str) -> Option<PathBuf> {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("foreign")
-        .join(name);
-    let program = env::temp_dir().join(format!("ganger-go-{name}-{}", std::process::id()));
+/// Builds a Go program of the folder `foreign`, beside this program; `None` without Go.
+#[must_use]
+pub fn build_go(name: &str) -> Option<PathBuf> {
+    let foreign = Path::new(env!("CARGO_MANIFEST_DIR")).join("foreign");
+    let program = env::current_exe()
+        .ok()?
+        .with_file_name(format!("ganger-go-{name}"));
     let mut build = Command::new("go");
-    build
-        .args(["build", "-o"])
-        .arg(&program)
-        .current_dir(source);
-    build
-        .status()
-        .is_ok_and(|it| it.success())
-        .then_some(program)
+    let build = build.args(["build", "-o"]).arg(&program);
+    let status = build.current_dir(foreign.join(name)).status();
+    status.is_ok_and(|it| it.success()).then_some(program)
 }
 
 /// Returns the numbers that a program prints.
@@ -196,10 +177,29 @@ pub fn lines(outcome: &Outcome) -> String {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use std::cell::RefCell;
     use std::rc::Rc;
+
+    /// Runs each contest once. `excused` is asked for each figure, with the names of its contest and
+    /// its metric, whether the figure may fail, and whether it may be zero.
+    pub(crate) fn check(contests: Vec<Contest>, excused: impl Fn(&str, &str) -> (bool, bool)) {
+        for contest in contests {
+            let outcome = contest.run(1);
+            for row in &outcome.rows {
+                for (metric, samples) in outcome.metrics.iter().zip(&row.samples) {
+                    let (may_fail, may_be_zero) = excused(&outcome.name, metric);
+                    let is_sound = |&x: &f64| match x {
+                        x if x.is_nan() => may_fail,
+                        x => x.is_finite() && (x > 0.0 || may_be_zero && x == 0.0),
+                    };
+                    let what = format!("{}, {}, {metric}: {samples:?}", outcome.name, row.name);
+                    assert!(samples.iter().all(is_sound), "{what}");
+                }
+            }
+        }
+    }
 
     #[test]
     fn entrants_take_turns_and_the_first_round_does_not_count() {

@@ -5,7 +5,7 @@
 //! and tries again. It counts its tasks, and reports the count to the other worker only when it
 //! runs out. So while there is work, only the deque costs anything.
 
-use super::{Deque, Stealer, Workload};
+use super::{Deque, Workload};
 use crate::contest::{Run, cpu};
 use std::hint;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -22,9 +22,6 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A kind of task.
 pub(super) trait Job: Copy + Send + Sync + 'static {
-    /// Its name in the tables, without its size.
-    fn name(&self) -> String;
-
     /// The first task.
     fn root(&self) -> u64;
 
@@ -63,13 +60,6 @@ pub(super) struct ForkJoin<J>(
 );
 
 impl Job for Tree {
-    fn name(&self) -> String {
-        match self.work {
-            0 => "tree of tasks that do nothing".to_owned(),
-            work => format!("tree of tasks of {work} multiplications"),
-        }
-    }
-
     fn root(&self) -> u64 {
         self.height.into()
     }
@@ -122,10 +112,6 @@ fn multiply(task: u64, times: u32) -> u64 {
 }
 
 impl Job for Fib {
-    fn name(&self) -> String {
-        "fib, a task a call".to_owned()
-    }
-
     fn root(&self) -> u64 {
         self.0.into()
     }
@@ -154,10 +140,6 @@ fn fib(n: u32) -> u64 {
 }
 
 impl<J: Job> Workload for ForkJoin<J> {
-    fn name(&self) -> String {
-        self.0.name()
-    }
-
     fn metrics(&self) -> &'static [&'static str] {
         &["ms", "steals"]
     }
@@ -260,7 +242,7 @@ fn work<D: Deque, J: Job>(
         }
         // Ordering: Relaxed, because only the number matters.
         common.done[nth].0.store(done, Ordering::Relaxed);
-        while !other.steal_half(own) {
+        while !D::steal_half(other, own) {
             // Ordering: see above.
             let done = common
                 .done

@@ -13,9 +13,9 @@ use owner::{Owner, Prowl};
 use peers::{Crossbeam, Ganger, St3};
 use solo::{Probe, PushPop};
 use std::time::Duration;
-use steal::{Filled, StealHalf};
+use steal::StealHalf;
 
-/// The limit of items of [`Stealer::steal_half`]: crossbeam-deque's own bound, for all.
+/// The limit of items of [`Deque::steal_half`]: crossbeam-deque's own bound, for all.
 const BATCH: usize = 32;
 
 /// The owner's side of a deque of numbers.
@@ -23,8 +23,9 @@ trait Deque: Send + Sized + 'static {
     /// Its name in the tables.
     const NAME: &'static str;
 
-    /// The thieves' side.
-    type Stealer: Stealer<Self>;
+    /// The thieves' side. Nothing is tried again: "another thread was faster" counts as nothing
+    /// taken. Every steal is given the thief's own deque, because st3 steals by way of it.
+    type Stealer: Send + 'static;
 
     /// Creates an empty deque, with room for `items` if it takes such an argument; a deque that
     /// cannot grow never gets more.
@@ -44,43 +45,37 @@ trait Deque: Send + Sized + 'static {
 
     /// A thief's handle.
     fn stealer(&self) -> Self::Stealer;
-}
 
-/// The thieves' side. Nothing is tried again: "another thread was faster" counts as nothing taken.
-///
-/// Every method is given the thief's own deque, because st3 steals by way of it.
-trait Stealer<D>: Send + 'static {
     /// Takes the oldest item.
-    fn steal(&self, own: &D) -> Option<u64>;
+    fn steal(from: &Self::Stealer, own: &Self) -> Option<u64>;
 
     /// Moves half of the items, rounded up, the oldest, at most [`BATCH`] of them, to the thief's
     /// own deque; says whether there were any.
-    fn steal_half(&self, own: &D) -> bool;
+    fn steal_half(from: &Self::Stealer, own: &Self) -> bool;
 
     /// Returns whether the deque is empty. Takes nothing.
-    fn is_empty(&self, own: &D) -> bool;
+    fn is_empty(from: &Self::Stealer, own: &Self) -> bool;
 }
 
 /// A workload of deques.
 trait Workload {
-    /// Returns its name in the tables, with its size.
-    fn name(&self) -> String;
-
     /// Returns its metrics, with units. Of every figure, less is better.
-    fn metrics(&self) -> &'static [&'static str];
+    fn metrics(&self) -> &'static [&'static str] {
+        &["ns"]
+    }
 
     /// Does the unmeasured part.
     fn prepare<D: Deque>(&self) -> Run;
 }
 
-/// The workload with all deques.
-fn contest(workload: &impl Workload) -> Contest {
+/// The workload with all deques, and its name in the tables, with its size.
+fn contest(name: impl Into<String>, workload: &impl Workload) -> Contest {
     let entrants = vec![
         (Ganger::NAME, workload.prepare::<Ganger>()),
         (Crossbeam::NAME, workload.prepare::<Crossbeam>()),
         (St3::NAME, workload.prepare::<St3>()),
     ];
-    Contest::new(workload.name(), workload.metrics(), entrants)
+    Contest::new(name.into(), workload.metrics(), entrants)
 }
 
 /// Returns the workloads with all deques, ready to run. `quick` makes them small: enough to see
@@ -89,7 +84,8 @@ pub(crate) fn contests(quick: bool) -> Vec<Contest> {
     let mut contests = push_pop(quick);
     contests.extend(steal(quick));
     let attempts = if quick { 1 << 14 } else { 1 << 20 };
-    contests.push(contest(&Probe { attempts }));
+    let name = "steal from an empty deque";
+    contests.push(contest(name, &Probe { attempts }));
     contests.extend(owner(quick));
     contests.extend(fork_join(quick));
     contests
@@ -99,42 +95,42 @@ fn push_pop(quick: bool) -> Vec<Contest> {
     let pairs = if quick { 1 << 14 } else { 1 << 21 };
     let of_depth = |depth| {
         let rounds = pairs / depth;
-        contest(&PushPop { depth, rounds })
+        let name = format!("push+pop, depth {depth}");
+        contest(name, &PushPop { depth, rounds })
     };
     [1, 8, 64, 256, 1_024].map(of_depth).into()
 }
 
 fn steal(quick: bool) -> Vec<Contest> {
     let rounds = if quick { 5 } else { 300 };
-    let of_filled = |filled| {
+    let of_filler = |(is_far, filler)| {
         let steal = |exposed| StealHalf {
-            filled,
+            is_far,
             exposed,
             rounds,
         };
-        contest(&steal(true)).and(
-            "ganger-deque, not exposed",
-            steal(false).prepare::<Ganger>(),
-        )
+        let name = format!("steal 32 of 64, pushed by {filler}, an item");
+        let hidden = steal(false).prepare::<Ganger>();
+        contest(name, &steal(true)).and("ganger-deque, not exposed", hidden)
     };
-    [Filled::Here, Filled::Elsewhere].map(of_filled).into()
+    let fillers = [(false, "the same thread"), (true, "another core")];
+    fillers.map(of_filler).into()
 }
 
 fn owner(quick: bool) -> Vec<Contest> {
     let time = Duration::from_millis(if quick { 1 } else { 10 });
     let mut contests = Vec::new();
     for depth in [8, 64] {
-        let mut add = |thieves, prowl| {
-            contests.push(contest(&Owner {
-                depth,
-                thieves,
-                prowl,
-                time,
-            }));
-        };
-        for prowl in [Prowl::Steal, Prowl::Look] {
-            for thieves in [1, 3] {
-                add(thieves, prowl);
+        for (prowl, what) in [(Prowl::Steal, "stealing"), (Prowl::Look, "looking")] {
+            for (thieves, who) in [(1, "1 thief"), (3, "3 thieves")] {
+                let owner = Owner {
+                    depth,
+                    thieves,
+                    prowl,
+                    time,
+                };
+                let name = format!("owner, depth {depth}, {who} {what}");
+                contests.push(contest(name, &owner));
             }
         }
     }
@@ -143,36 +139,26 @@ fn owner(quick: bool) -> Vec<Contest> {
 
 fn fork_join(quick: bool) -> Vec<Contest> {
     let height = if quick { 12 } else { 20 };
-    let tree = |work| contest(&ForkJoin(Tree::new(height, work)));
+    let tree = |name, work| contest(name, &ForkJoin(Tree::new(height, work)));
     let fib = ForkJoin(Fib(if quick { 18 } else { 32 }));
-    vec![tree(0), tree(6), contest(&fib)]
+    vec![
+        tree("tree of tasks that do nothing", 0),
+        tree("tree of tasks of 6 multiplications", 6),
+        contest("fib, a task a call", &fib),
+    ]
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::contest::tests::check;
 
     #[test]
     fn every_workload_works_with_every_deque() {
-        for contest in contests(true) {
-            let outcome = contest.run(1);
-            for row in &outcome.rows {
-                let name = format!("{}, {}", outcome.name, row.name);
-                assert_eq!(row.samples.len(), outcome.metrics.len(), "{name}");
-                for (metric, samples) in outcome.metrics.iter().zip(&row.samples) {
-                    let may_be_zero = ["steals", "stolen of 10^6"].contains(metric);
-                    // Other programs may take the owner's processor away.
-                    let may_fail = outcome.name.starts_with("owner");
-                    let is_sound = |&x: &f64| match x {
-                        x if x.is_nan() => may_fail,
-                        x => x.is_finite() && (x > 0.0 || may_be_zero && x == 0.0),
-                    };
-                    assert!(
-                        samples.iter().all(is_sound),
-                        "{name}, {metric}: {samples:?}"
-                    );
-                }
-            }
-        }
+        check(contests(true), |contest, metric| {
+            // Other programs may take the owner's processor away.
+            let may_fail = contest.starts_with("owner");
+            (may_fail, ["steals", "stolen of 10^6"].contains(&metric))
+        });
     }
 }

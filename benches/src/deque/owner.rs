@@ -9,7 +9,7 @@
 //! repeated, and after a few attempts it has no figures.
 
 use super::solo::{cycle, pushed};
-use super::{Deque, Stealer, Workload};
+use super::{Deque, Workload};
 use crate::contest::{
     Run,
     cpu::{self, Clocks},
@@ -52,19 +52,6 @@ pub(super) struct Owner {
 }
 
 impl Workload for Owner {
-    fn name(&self) -> String {
-        let Self { depth, thieves, .. } = *self;
-        let who = match thieves {
-            1 => "1 thief".to_owned(),
-            n => format!("{n} thieves"),
-        };
-        let what = match self.prowl {
-            Prowl::Steal => "stealing",
-            Prowl::Look => "looking",
-        };
-        format!("owner, depth {depth}, {who} {what}")
-    }
-
     fn metrics(&self) -> &'static [&'static str] {
         match self.prowl {
             Prowl::Steal => &["CPU ns", "wall ns", "CPU, times solo", "stolen of 10^6"],
@@ -213,13 +200,13 @@ fn prowl_until<D: Deque>(stop: &AtomicBool, stealer: &D::Stealer, own: &D, prowl
     while !stop.load(Ordering::Relaxed) {
         match prowl {
             Prowl::Steal => {
-                if let Some(item) = stealer.steal(own) {
+                if let Some(item) = D::steal(stealer, own) {
                     loot.items += 1;
                     loot.sum += item;
                 }
             }
             Prowl::Look => {
-                hint::black_box(stealer.is_empty(own));
+                hint::black_box(D::is_empty(stealer, own));
             }
         }
         hint::spin_loop();

@@ -1,6 +1,6 @@
 //! The deques, last in, first out.
 
-use super::{BATCH, Deque, Stealer};
+use super::{BATCH, Deque};
 
 /// `ganger_deque::Worker`.
 pub(super) struct Ganger(ganger_deque::Worker<u64>);
@@ -30,22 +30,20 @@ impl Deque for Ganger {
     fn stealer(&self) -> Self::Stealer {
         self.0.stealer()
     }
-}
 
-impl Stealer<Ganger> for ganger_deque::Stealer<u64> {
     #[inline]
-    fn steal(&self, _own: &Ganger) -> Option<u64> {
-        self.steal().success()
+    fn steal(from: &Self::Stealer, _: &Self) -> Option<u64> {
+        from.steal().success()
     }
 
     #[inline]
-    fn steal_half(&self, own: &Ganger) -> bool {
-        self.steal_half_into(&own.0, BATCH).is_success()
+    fn steal_half(from: &Self::Stealer, own: &Self) -> bool {
+        from.steal_half_into(&own.0, BATCH).is_success()
     }
 
     #[inline]
-    fn is_empty(&self, _own: &Ganger) -> bool {
-        self.is_empty()
+    fn is_empty(from: &Self::Stealer, _: &Self) -> bool {
+        from.is_empty()
     }
 }
 
@@ -74,22 +72,20 @@ impl Deque for Crossbeam {
     fn stealer(&self) -> Self::Stealer {
         self.0.stealer()
     }
-}
 
-impl Stealer<Crossbeam> for crossbeam_deque::Stealer<u64> {
     #[inline]
-    fn steal(&self, _own: &Crossbeam) -> Option<u64> {
-        self.steal().success()
+    fn steal(from: &Self::Stealer, _: &Self) -> Option<u64> {
+        from.steal().success()
     }
 
     #[inline]
-    fn steal_half(&self, own: &Crossbeam) -> bool {
-        self.steal_batch_with_limit(&own.0, BATCH).is_success()
+    fn steal_half(from: &Self::Stealer, own: &Self) -> bool {
+        from.steal_batch_with_limit(&own.0, BATCH).is_success()
     }
 
     #[inline]
-    fn is_empty(&self, _own: &Crossbeam) -> bool {
-        self.is_empty()
+    fn is_empty(from: &Self::Stealer, _: &Self) -> bool {
+        from.is_empty()
     }
 }
 
@@ -117,30 +113,28 @@ impl Deque for St3 {
     fn stealer(&self) -> Self::Stealer {
         self.0.stealer()
     }
-}
 
-impl Stealer<St3> for st3::lifo::Stealer<u64> {
     /// The simplest steal of an item is a batch of 1, whose last item is returned.
     #[inline]
-    fn steal(&self, own: &St3) -> Option<u64> {
-        let stolen = self.steal_and_pop(&own.0, |_| 1);
+    fn steal(from: &Self::Stealer, own: &Self) -> Option<u64> {
+        let stolen = from.steal_and_pop(&own.0, |_| 1);
         stolen.ok().map(|(item, _)| item)
     }
 
     #[inline]
-    fn steal_half(&self, own: &St3) -> bool {
+    fn steal_half(from: &Self::Stealer, own: &Self) -> bool {
         let half = |items: usize| (items - items / 2).min(BATCH);
-        self.steal(&own.0, half).is_ok()
+        from.steal(&own.0, half).is_ok()
     }
 
     /// A stealer tells the number of items only to the function that chooses how many to take.
     #[inline]
-    fn is_empty(&self, own: &St3) -> bool {
+    fn is_empty(from: &Self::Stealer, own: &Self) -> bool {
         let mut items = 0;
         let none = |seen| {
             items = seen;
             0
         };
-        self.steal(&own.0, none).is_err() && items == 0
+        from.steal(&own.0, none).is_err() && items == 0
     }
 }

@@ -1,6 +1,6 @@
 //! An owner alone, and a thief that finds nothing.
 
-use super::{Deque, Stealer, Workload};
+use super::{Deque, Workload};
 use crate::contest::{Run, nanoseconds};
 use std::hint::black_box;
 use std::time::Instant;
@@ -15,14 +15,6 @@ pub(super) struct PushPop {
 }
 
 impl Workload for PushPop {
-    fn name(&self) -> String {
-        format!("push+pop, depth {}", self.depth)
-    }
-
-    fn metrics(&self) -> &'static [&'static str] {
-        &["ns"]
-    }
-
     fn prepare<D: Deque>(&self) -> Run {
         let Self { depth, rounds } = *self;
         let room = usize::try_from(depth).expect("a depth that fits memory");
@@ -67,14 +59,6 @@ pub(super) struct Probe {
 }
 
 impl Workload for Probe {
-    fn name(&self) -> String {
-        "steal from an empty deque".to_owned()
-    }
-
-    fn metrics(&self) -> &'static [&'static str] {
-        &["ns"]
-    }
-
     fn prepare<D: Deque>(&self) -> Run {
         let Self { attempts } = *self;
         Box::new(move || {
@@ -96,7 +80,7 @@ impl Workload for Probe {
 fn probe<D: Deque>(stealer: &D::Stealer, own: &D, attempts: u64) -> u64 {
     let mut sum = 0;
     for _ in 0..attempts {
-        sum += black_box(stealer).steal(own).unwrap_or(0);
+        sum += D::steal(black_box(stealer), own).unwrap_or(0);
     }
     sum
 }

@@ -1,7 +1,7 @@
 //! A thief that takes 32 of 64 items. Many victims are filled, and then all are stolen from. Only
 //! the stealing is measured, with a single pair of clock readings for all of them.
 
-use super::{BATCH, Deque, Stealer, Workload};
+use super::{BATCH, Deque, Workload};
 use crate::contest::{Run, cpu, nanoseconds};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
@@ -13,20 +13,11 @@ const VICTIMS: usize = 64;
 /// How many items a victim is given.
 const ITEMS: u64 = 2 * BATCH as u64;
 
-/// The thread that fills the victims.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Filled {
-    /// The thread that will steal.
-    Here,
-    /// A thread on another core.
-    Elsewhere,
-}
-
 /// The time for each stolen item.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct StealHalf {
-    /// The thread that fills the victims.
-    pub(super) filled: Filled,
+    /// Whether a thread on another core fills the victims, in place of the thread that steals.
+    pub(super) is_far: bool,
     /// Whether the victims are made ready for thieves.
     pub(super) exposed: bool,
     /// How many times all victims are filled and stolen from.
@@ -34,21 +25,9 @@ pub(super) struct StealHalf {
 }
 
 impl Workload for StealHalf {
-    fn name(&self) -> String {
-        let by = match self.filled {
-            Filled::Here => "the same thread",
-            Filled::Elsewhere => "another core",
-        };
-        format!("steal 32 of 64, pushed by {by}, an item")
-    }
-
-    fn metrics(&self) -> &'static [&'static str] {
-        &["ns"]
-    }
-
     fn prepare<D: Deque>(&self) -> Run {
         let Self {
-            filled,
+            is_far,
             exposed,
             rounds,
         } = *self;
@@ -56,7 +35,7 @@ impl Workload for StealHalf {
             victims.iter().for_each(|victim| fill(victim, exposed));
             victims
         };
-        let far = (filled == Filled::Elsewhere).then(|| Far::new(full));
+        let far = is_far.then(|| Far::new(full));
         let deques = || (0..VICTIMS).map(|_| D::with_room(2 * BATCH)).collect();
         let (mut victims, thieves): (Vec<D>, Vec<D>) = (deques(), deques());
         let stealers: Vec<_> = victims.iter().map(D::stealer).collect();
@@ -84,7 +63,7 @@ impl Workload for StealHalf {
 fn steal_all<D: Deque>(stealers: &[D::Stealer], thieves: &[D]) -> usize {
     let pairs = stealers.iter().zip(thieves);
     pairs
-        .filter(|(stealer, own)| stealer.steal_half(own))
+        .filter(|(stealer, own)| D::steal_half(stealer, own))
         .count()
 }
 

@@ -14,21 +14,20 @@ pub fn machine(quick: bool, command: String, others: Vec<(String, String)>) -> M
         let found = version(package(peer)?).unwrap_or("?");
         Some((peer.to_string(), found.to_owned()))
     });
+    let known = |it: Option<String>| it.unwrap_or_else(|| "?".to_owned());
     Machine {
         cpu: cpu_model().unwrap_or_else(|| std::env::consts::ARCH.to_owned()),
         cores: ganger_bench_options::options::cores(),
         kernel: system(),
-        governor: governor().unwrap_or_else(|| "?".to_owned()),
-        rustc: rustc().unwrap_or_else(|| "?".to_owned()),
+        governor: known(governor()),
+        rustc: known(rustc()),
         versions: versions.chain(others).collect(),
         allocator: allocator().to_owned(),
-        commit: commit().unwrap_or_else(|| "?".to_owned()),
-        date: said(Command::new("date").args(["-u", "+%F %H:%M"]))
-            .unwrap_or_else(|| "?".to_owned()),
+        commit: known(commit()),
+        date: known(said(Command::new("date").args(["-u", "+%F %H:%M"]))),
         command,
         quick,
-        interrupted: false,
-        calm: None,
+        ..Machine::default()
     }
 }
 

@@ -4,6 +4,7 @@
 //! a pause would wait in the host for each of its pages. So the driver touches the pages before
 //! each run, whichever peer runs.
 
+use crate::text::number;
 use std::fs;
 use std::hint::black_box;
 
@@ -16,16 +17,7 @@ const PART: u64 = 4;
 /// How many bytes of memory may be used; `None` where the system does not say.
 pub(super) fn available() -> Option<u64> {
     let info = fs::read_to_string("/proc/meminfo").ok()?;
-    parse(&info)
-}
-
-/// Returns the available bytes in `/proc/meminfo`.
-fn parse(info: &str) -> Option<u64> {
-    let line = info
-        .lines()
-        .find_map(|line| line.strip_prefix("MemAvailable:"))?;
-    let kilobytes: u64 = line.trim().strip_suffix(" kB")?.parse().ok()?;
-    Some(1024 * kilobytes)
+    Some(1024 * number(&info, "MemAvailable:")?)
 }
 
 /// Writes to as much memory as a run may need, and frees it. Does nothing if the system does not
@@ -43,17 +35,4 @@ pub(super) fn warm() {
 /// How many of the available bytes are touched.
 fn wanted(available: u64) -> usize {
     usize::try_from(WANTED.min(available / PART)).unwrap_or(0)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn memory_is_what_is_available() {
-        let info = "MemTotal:  8000 kB\nMemFree:  10 kB\nMemAvailable:   2000 kB\n";
-        assert_eq!(parse(info), Some(2_048_000));
-        assert_eq!(parse("MemTotal:  8000 kB\n"), None);
-        assert_eq!(parse("MemAvailable: lots\n"), None);
-    }
 }

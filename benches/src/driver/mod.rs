@@ -7,7 +7,6 @@
 //! run, child, stop     runs it, within limits, until it is told to stop
 //! calm, memory, loops  what the machine does before and during a run
 //! programs             which program runs a peer
-//! progress             how long it will still take
 //! machine              what was measured on
 //! lines                figures as JSON
 //! baseline             compared with earlier ones
@@ -30,7 +29,6 @@ mod memory;
 mod outputs;
 mod plan;
 mod programs;
-mod progress;
 mod readme;
 mod report;
 mod run;

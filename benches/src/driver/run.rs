@@ -3,7 +3,6 @@
 use super::child::Ending;
 use super::lines::{Absence, Figure, Reason};
 use super::plan::{Contest, Turn};
-use super::progress::Progress;
 use super::stop::Stop;
 use crate::stats::{Summary, median, ratio};
 use crate::text::{figure, with_unit};
@@ -11,6 +10,7 @@ use crate::whole::catalog::Peer;
 use crate::whole::job::Job;
 use crate::whole::sample::Sample;
 use ganger_bench_options::mode::Mode;
+use indicatif::{ProgressBar, ProgressStyle};
 use std::collections::{BTreeMap, HashSet};
 
 /// Runs a job: a process of its own, or in tests a function.
@@ -37,8 +37,13 @@ pub(super) fn measure(
     runner: &mut dyn Runner,
     stop: &Stop,
 ) -> (Vec<Figure>, Vec<Absence>) {
-    let turns = plan.iter().map(|contest| contest.turns().len()).sum();
-    let progress = Progress::new(turns);
+    let turns = plan
+        .iter()
+        .map(|contest| contest.turns().len() as u64)
+        .sum();
+    // A bar on a terminal; elsewhere a line for each workload.
+    let style = ProgressStyle::with_template("{bar:30} {pos}/{len} {msg} · {eta} left");
+    let bar = ProgressBar::new(turns).with_style(style.expect("the template is right"));
     let (mut figures, mut absences) = (Vec::new(), Vec::new());
     for contest in plan {
         let mut scores = Scores {
@@ -51,20 +56,22 @@ pub(super) fn measure(
             if stop.is_wanted() {
                 break;
             }
-            progress.begin(&turn);
+            bar.inc(1);
+            bar.set_message(format!("{} {}", turn.job.id, turn.job.peer));
             if let Err((reason, why)) = scores.play(&turn, runner, &figures) {
                 scores.drop_out(turn.job.peer, reason, why);
             }
         }
         let some = scores.figures();
-        progress.say(&scores.summary(&some));
+        bar.suspend(|| eprintln!("{}", scores.summary(&some)));
         figures.extend(some);
         absences.extend(scores.absences);
         if stop.is_wanted() {
             break;
         }
     }
-    progress.finish();
+    bar.finish_and_clear();
+    eprintln!("measured for {} s", bar.elapsed().as_secs());
     (figures, absences)
 }
 

@@ -15,7 +15,7 @@ use bounded::Bounded;
 use ganger_mpsc::Batch;
 use peers::{AsyncChannel, Concurrent, Crossbeam, Flume, Ganger, Kanal, Queued, Seg, Std, Tokio};
 use producers::{Blocking, Producers, PushAll};
-use solo::{Drain, Heap, OneThread};
+use solo::{Drain, Heap, ITEMS, OneThread};
 
 /// The consumer's side of an unbounded queue of `P`.
 trait Mailbox<P>: Sized + 'static {
@@ -105,55 +105,40 @@ fn weight_to<P: Payload>(last: u64) -> u64 {
     P::WORDS * (last * (last + 1) / 2)
 }
 
-/// The queues of every contest; Ganger's is the first.
-pub(crate) const MAILBOXES: [&str; 9] = [
-    name::<Ganger<u64>>(),
-    name::<Std<u64>>(),
-    name::<Crossbeam<u64>>(),
-    name::<Flume<u64>>(),
-    name::<Kanal<u64>>(),
-    name::<Tokio<u64>>(),
-    name::<AsyncChannel<u64>>(),
-    name::<Concurrent<u64>>(),
-    name::<Seg<u64>>(),
-];
-
 /// A workload of queues.
 trait Workload<P: Payload> {
-    /// Its name in the tables, with its size, without the payload.
-    fn name(&self) -> String;
-
     /// Returns its metrics, with units. Of every figure, less is better.
-    fn metrics(&self) -> &'static [&'static str];
+    fn metrics(&self) -> &'static [&'static str] {
+        &["ns"]
+    }
 
     /// Does the unmeasured part.
     fn prepare<M: Mailbox<P>>(&self) -> Run;
 }
 
-/// The workload with all queues.
-fn contest<P: Payload>(workload: &impl Workload<P>) -> Contest {
-    let runs = [
-        workload.prepare::<Ganger<P>>(),
-        workload.prepare::<Std<P>>(),
-        workload.prepare::<Crossbeam<P>>(),
-        workload.prepare::<Flume<P>>(),
-        workload.prepare::<Kanal<P>>(),
-        workload.prepare::<Tokio<P>>(),
-        workload.prepare::<AsyncChannel<P>>(),
-        workload.prepare::<Concurrent<P>>(),
-        workload.prepare::<Seg<P>>(),
+fn entrant<P: Payload, M: Mailbox<P>>(workload: &impl Workload<P>) -> (&'static str, Run) {
+    (M::NAME, workload.prepare::<M>())
+}
+
+/// The workload with all queues, and its name in the tables, with its size, without the payload.
+fn contest<P: Payload>(name: &str, workload: &impl Workload<P>) -> Contest {
+    let entrants = vec![
+        entrant::<P, Ganger<P>>(workload),
+        entrant::<P, Std<P>>(workload),
+        entrant::<P, Crossbeam<P>>(workload),
+        entrant::<P, Flume<P>>(workload),
+        entrant::<P, Kanal<P>>(workload),
+        entrant::<P, Tokio<P>>(workload),
+        entrant::<P, AsyncChannel<P>>(workload),
+        entrant::<P, Concurrent<P>>(workload),
+        entrant::<P, Seg<P>>(workload),
     ];
-    let entrants = MAILBOXES.into_iter().zip(runs).collect();
-    Contest::new(title::<P>(&workload.name()), workload.metrics(), entrants)
+    Contest::new(title::<P>(name), workload.metrics(), entrants)
 }
 
 /// Returns the name in the tables of a workload with such payloads.
 fn title<P: Payload>(workload: &str) -> String {
     format!("{workload}, {}", P::NAME)
-}
-
-const fn name<M: Mailbox<u64>>() -> &'static str {
-    M::NAME
 }
 
 /// Returns the workloads with all queues, ready to run. `quick` makes them small: enough to see
@@ -176,47 +161,37 @@ pub(crate) fn contests(quick: bool) -> Vec<Contest> {
 /// Memory, and allocations: counts are the same for any number of rounds.
 fn heap() -> Vec<Contest> {
     fn of<P: Payload>() -> Contest {
-        let heap = Heap {
-            burst: 100,
-            rounds: 100,
-        };
-        contest::<P>(&heap).and("ganger-mpsc, Queue", heap.of_queue::<P>())
+        let (burst, rounds) = (100, 100);
+        let heap = Heap { burst, rounds };
+        contest::<P>("heap", &heap).and("ganger-mpsc, Queue", heap.of_queue::<P>())
     }
     vec![of::<u64>(), of::<[u64; 6]>()]
 }
 
 /// Returns the contests of each workload with a payload.
 fn contests_of<P: Payload>(scale: u64) -> [Vec<Contest>; 5] {
-    let one_thread = OneThread {
-        burst: 100,
-        rounds: 50 * scale,
-    };
+    let (burst, rounds) = (100, 50 * scale);
+    let one_thread = OneThread { burst, rounds };
     let producers = |producers| {
         let each = 4_000 * scale / producers as u64;
         let workload = Producers { producers, each };
-        contest::<P>(&workload).and("ganger-mpsc, drain", workload.draining::<P, Ganger<P>>())
+        contest::<P>(&format!("{producers} producers, polling"), &workload)
+            .and("ganger-mpsc, drain", workload.draining::<P, Ganger<P>>())
     };
+    let queue = entrant::<P, Queued<P>>(&one_thread);
+    let one_thread = contest::<P>(&format!("one thread, bursts of {burst}"), &one_thread);
     let (two, each) = (2, 1_600 * scale);
+    let two = Producers {
+        producers: two,
+        each,
+    };
+    let messages = 1_500 * scale;
     [
-        vec![contest::<P>(&one_thread).and(
-            "ganger-mpsc, Queue",
-            Workload::<P>::prepare::<Queued<P>>(&one_thread),
-        )],
+        vec![one_thread.and(queue.0, queue.1)],
         vec![drain::<P>(4 * scale)],
         vec![producers(2), producers(4)],
-        vec![
-            PushAll(Producers {
-                producers: two,
-                each,
-            })
-            .contest::<P>(),
-        ],
-        vec![
-            Blocking {
-                messages: 1_500 * scale,
-            }
-            .contest::<P>(),
-        ],
+        vec![PushAll(two).contest::<P>()],
+        vec![Blocking { messages }.contest::<P>()],
     ]
 }
 
@@ -235,30 +210,20 @@ fn bounded(strings: usize) -> Vec<Contest> {
 /// Ganger's own way is to drain; it can receive as its peers do, too.
 fn drain<P: Payload>(rounds: u64) -> Contest {
     let workload = Drain { rounds };
-    contest::<P>(&workload).and("ganger-mpsc, drain", workload.at_once::<P, Ganger<P>>())
+    contest::<P>(&format!("take {ITEMS} that wait, an item"), &workload)
+        .and("ganger-mpsc, drain", workload.at_once::<P, Ganger<P>>())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::contest::tests::check;
 
     #[test]
     fn every_workload_works_with_every_queue() {
-        for contest in contests(true) {
-            let outcome = contest.run(1);
-            for row in &outcome.rows {
-                let name = format!("{}, {}", outcome.name, row.name);
-                assert_eq!(row.samples.len(), outcome.metrics.len(), "{name}");
-                for (metric, samples) in outcome.metrics.iter().zip(&row.samples) {
-                    let may_be_zero = metric.ends_with("million messages");
-                    let is_sound = |&x: &f64| x.is_finite() && (x > 0.0 || may_be_zero && x == 0.0);
-                    assert!(
-                        samples.iter().all(is_sound),
-                        "{name}, {metric}: {samples:?}"
-                    );
-                }
-            }
-        }
+        check(contests(true), |_, metric| {
+            (false, metric.ends_with("million messages"))
+        });
     }
 
     #[test]

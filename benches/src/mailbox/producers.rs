@@ -40,14 +40,6 @@ struct Times {
 }
 
 impl<P: Payload> Workload<P> for Producers {
-    fn name(&self) -> String {
-        format!("{} producers, polling", self.producers)
-    }
-
-    fn metrics(&self) -> &'static [&'static str] {
-        &["ns"]
-    }
-
     fn prepare<M: Mailbox<P>>(&self) -> Run {
         self.with(poll::<P, M>)
     }

@@ -16,14 +16,6 @@ pub(super) struct OneThread {
 }
 
 impl<P: Payload> Workload<P> for OneThread {
-    fn name(&self) -> String {
-        format!("one thread, bursts of {}", self.burst)
-    }
-
-    fn metrics(&self) -> &'static [&'static str] {
-        &["ns"]
-    }
-
     fn prepare<M: Mailbox<P>>(&self) -> Run {
         let Self { burst, rounds } = *self;
         Box::new(move || {
@@ -60,7 +52,7 @@ fn cycle<P: Payload, M: Mailbox<P>>(
 }
 
 /// How many items wait in each queue.
-const ITEMS: u64 = 64;
+pub(super) const ITEMS: u64 = 64;
 
 /// Enough to make reading the clock cheap, and few enough for the cache of a core.
 const FULL: usize = 8;
@@ -73,16 +65,8 @@ pub(super) struct Drain {
 }
 
 impl<P: Payload> Workload<P> for Drain {
-    fn name(&self) -> String {
-        format!("take {ITEMS} that wait, an item")
-    }
-
-    fn metrics(&self) -> &'static [&'static str] {
-        &["ns"]
-    }
-
     fn prepare<M: Mailbox<P>>(&self) -> Run {
-        self.with(|mailboxes: &mut [M], _| {
+        self.with(|mailboxes: &mut [M]| {
             let one_by_one = |mailbox: &mut M| -> u64 {
                 let items = (0..ITEMS).map(|_| mailbox.try_recv());
                 items.map(|item| item.map_or(0, P::weight)).sum()
@@ -95,7 +79,7 @@ impl<P: Payload> Workload<P> for Drain {
 impl Drain {
     /// The same, all at once: the drain, and taking the items out of the batch.
     pub(super) fn at_once<P: Payload, M: Drains<P>>(&self) -> Run {
-        self.with(|mailboxes: &mut [M], _| {
+        self.with(|mailboxes: &mut [M]| {
             let drained = mailboxes.iter_mut().map(|mailbox| {
                 let batch = mailbox.drain().into_iter();
                 batch.map(P::weight).sum::<u64>()
@@ -104,12 +88,8 @@ impl Drain {
         })
     }
 
-    /// Empties the queues by `empty`, which returns the weight of all items. `empty` may store a
-    /// time of its own in its second argument: this time counts in place of the whole call's.
-    fn with<P: Payload, M: Mailbox<P>>(
-        self,
-        mut empty: impl FnMut(&mut [M], &mut Option<Duration>) -> u64 + 'static,
-    ) -> Run {
+    /// Empties the queues by `empty`, which returns the weight of all items.
+    fn with<P: Payload, M: Mailbox<P>>(self, empty: impl Fn(&mut [M]) -> u64 + 'static) -> Run {
         Box::new(move || {
             let (senders, mut mailboxes): (Vec<_>, Vec<M>) =
                 (0..FULL).map(|_| M::channel()).unzip();
@@ -121,10 +101,9 @@ impl Drain {
                         M::send(sender, P::of(number));
                     }
                 }
-                let mut own_time = None;
                 let start = Instant::now();
-                let weight = empty(&mut mailboxes, &mut own_time);
-                let time = own_time.unwrap_or_else(|| start.elapsed());
+                let weight = empty(&mut mailboxes);
+                let time = start.elapsed();
                 assert_eq!(weight, FULL as u64 * weight_to::<P>(ITEMS));
                 if round > 0 {
                     total += time;
@@ -149,10 +128,6 @@ pub(super) struct Heap {
 }
 
 impl<P: Payload> Workload<P> for Heap {
-    fn name(&self) -> String {
-        "heap".to_owned()
-    }
-
     fn metrics(&self) -> &'static [&'static str] {
         &[
             "bytes with one message",

@@ -12,8 +12,8 @@ use std::env;
 use std::hint::black_box;
 use std::process::{Child, Command, Stdio};
 
-/// The argument that makes `ganger-workload` such a program; the number of a process follows.
-pub const ARGUMENT: &str = "--compute-beside";
+/// The variable of the environment that makes `ganger-workload` such a program: its parent's number.
+pub const PARENT: &str = "GANGER_COMPUTE_BESIDE";
 
 /// A program on each processor, until this is dropped.
 #[must_use]
@@ -34,7 +34,7 @@ impl Busy {
         };
         for nth in 0..cpu::count() {
             let mut command = Command::new(&program);
-            command.arg(ARGUMENT).arg(std::process::id().to_string());
+            command.env(PARENT, std::process::id().to_string());
             command.stdin(Stdio::null()).stdout(Stdio::null());
             // A child runs on the processor of the thread that starts it.
             let _pinned = cpu::pin(nth);
