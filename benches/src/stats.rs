@@ -15,55 +15,38 @@ pub(crate) struct Summary {
 
 impl Summary {
     /// Of the measured values; `None` without any.
-    #[must_use]
     pub(crate) fn of(values: &[Option<f64>]) -> Option<Self> {
-        let mut sorted: Vec<f64> = values.iter().copied().flatten().collect();
-        sorted.sort_by(f64::total_cmp);
+        let all = || values.iter().copied().flatten();
         Some(Self {
-            min: *sorted.first()?,
-            median: middle(&sorted),
-            max: *sorted.last()?,
-            count: sorted.len(),
+            min: all().reduce(f64::min)?,
+            median: median(all())?,
+            max: all().reduce(f64::max)?,
+            count: all().count(),
         })
     }
 }
 
 /// Returns the noise of repetitions: the distance of the median from the minimum, as a fraction of
 /// the minimum.
-#[must_use]
 pub(crate) fn noise(min: f64, median: f64) -> f64 {
     if min > 0.0 { median / min - 1.0 } else { 0.0 }
 }
 
 /// Returns the median of `theirs / ours` within each repetition that has both figures.
-#[must_use]
 pub(crate) fn ratio(theirs: &[Option<f64>], ours: &[Option<f64>]) -> Option<f64> {
     let pairs = theirs.iter().zip(ours);
-    let mut ratios: Vec<f64> = pairs
-        .filter_map(|(&theirs, &ours)| Some((theirs?, ours?)))
-        .filter(|&(theirs, ours)| theirs > 0.0 && ours > 0.0)
-        .map(|(theirs, ours)| theirs / ours)
-        .collect();
-    ratios.sort_by(f64::total_cmp);
-    (!ratios.is_empty()).then(|| middle(&ratios))
+    let pairs = pairs.filter_map(|(&theirs, &ours)| Some((theirs?, ours?)));
+    let pairs = pairs.filter(|&(theirs, ours)| theirs > 0.0 && ours > 0.0);
+    median(pairs.map(|(theirs, ours)| theirs / ours))
 }
 
 /// The median of the measured values.
-#[must_use]
 pub(crate) fn median(values: impl IntoIterator<Item = f64>) -> Option<f64> {
     let mut sorted: Vec<f64> = values.into_iter().collect();
     sorted.sort_by(f64::total_cmp);
-    (!sorted.is_empty()).then(|| middle(&sorted))
-}
-
-/// Returns the middle of sorted figures, which must not be empty.
-fn middle(sorted: &[f64]) -> f64 {
-    let middle = sorted.len() / 2;
-    if sorted.len().is_multiple_of(2) {
-        f64::midpoint(sorted[middle - 1], sorted[middle])
-    } else {
-        sorted[middle]
-    }
+    let upper = *sorted.get(sorted.len() / 2)?;
+    let lower = sorted[(sorted.len() - 1) / 2];
+    Some(f64::midpoint(lower, upper))
 }
 
 #[cfg(test)]

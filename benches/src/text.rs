@@ -1,7 +1,6 @@
 //! Figures as people read them.
 
 /// Three digits, or all before the point.
-#[must_use]
 pub(crate) fn figure(x: f64) -> String {
     match x {
         0.0 => "0".to_owned(),
@@ -14,13 +13,11 @@ pub(crate) fn figure(x: f64) -> String {
 }
 
 /// How many times something is.
-#[must_use]
 pub(crate) fn times(x: f64) -> String {
     format!("{}×", figure(x))
 }
 
 /// A figure with its unit; a pure number has none.
-#[must_use]
 pub(crate) fn with_unit(figure: &str, unit: &str) -> String {
     match unit {
         "x" | "" => figure.to_owned(),
@@ -41,7 +38,6 @@ fn with_commas(digits: &str) -> String {
 }
 
 /// A number as short as an axis needs it: `1`, `10 k`, `2.5 M`.
-#[must_use]
 pub(crate) fn short(x: f64) -> String {
     let (scaled, suffix) = match x.abs() {
         size if size >= 1e9 => (x / 1e9, " G"),
@@ -55,7 +51,6 @@ pub(crate) fn short(x: f64) -> String {
 }
 
 /// Returns the number behind a name at the begin of a line, as in many files of `/proc`.
-#[must_use]
 pub(crate) fn number(text: &str, name: &str) -> Option<u64> {
     let rest = text.lines().find_map(|line| line.strip_prefix(name))?;
     rest.split_whitespace().next()?.parse().ok()

@@ -90,7 +90,6 @@ impl How {
 
 impl Place {
     /// The node of this program, if it is a second program.
-    #[must_use]
     pub fn of_second() -> Option<Self> {
         let told = |name| env::var(name).unwrap_or_default();
         let mut all = How::ALL.into_iter();

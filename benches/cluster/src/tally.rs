@@ -6,7 +6,6 @@ use std::time::SystemTime;
 pub const LAST: u64 = u64::MAX;
 
 /// A message: its number, the time of its sending if it counts, and zeros.
-#[must_use]
 pub fn block(number: u64, sent: u64, size: usize) -> Vec<u8> {
     let mut block = vec![0; size];
     block[..8].copy_from_slice(&number.to_le_bytes());
@@ -18,7 +17,6 @@ pub fn block(number: u64, sent: u64, size: usize) -> Vec<u8> {
 ///
 /// # Panics
 /// Before 1970.
-#[must_use]
 pub(crate) fn now() -> u64 {
     let since = SystemTime::UNIX_EPOCH.elapsed();
     let nanos = since.map(|since| u64::try_from(since.as_nanos()));

@@ -2,10 +2,10 @@
 
 use crate::one_worker::{OneWorker, ended};
 use ganger_proc_api::{BoxError, Event, Reply, actor_fn, process_fn};
-use ganger_sched::Address;
+use ganger_sched::{Address, ProcessHandle};
 
 /// The message of a pair.
-enum Ball {
+pub(crate) enum Ball {
     /// The other actor, before the first number.
     Partner(Address<Self>),
     Number(u64),
@@ -31,12 +31,16 @@ pub(crate) fn send(worker: &OneWorker, sends: u64) -> Result<(), BoxError> {
             Ok(())
         }))
     };
-    let (white, black) = (half()?, half()?);
+    play([half()?, half()?], sends)
+}
+
+/// Has two halves send a ball to each other, until they end.
+pub(crate) fn play(halves: [ProcessHandle<Ball>; 2], sends: u64) -> Result<(), BoxError> {
+    let [white, black] = &halves;
     white.send(Ball::Partner(black.address().clone()))?;
     black.send(Ball::Partner(white.address().clone()))?;
     white.send(Ball::Number(sends))?;
-    ended(white)?;
-    ended(black)
+    halves.into_iter().try_for_each(ended)
 }
 
 /// A number, which is answered with itself.

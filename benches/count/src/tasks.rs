@@ -1,10 +1,9 @@
 //! Tasks that yield, send to each other, ask each other, pass values through a channel, and take
 //! turns with a mutex.
 
-use crate::actors::Question;
+use crate::actors::{Ball, Question, play};
 use crate::one_worker::{OneWorker, ended};
 use ganger_proc_api::BoxError;
-use ganger_sched::Address;
 use ganger_task::Cx;
 use std::sync::Arc;
 
@@ -20,20 +19,9 @@ pub(crate) fn yields(worker: &OneWorker, steps: u64) -> Result<(), BoxError> {
 
 const POISONED: &str = "a task has failed";
 
-/// The message of a pair.
-enum Ball {
-    /// The other task, before the first number.
-    Partner(Address<Self>),
-    Number(u64),
-}
-
 pub(crate) fn send(worker: &OneWorker, sends: u64) -> Result<(), BoxError> {
-    let (white, black) = (worker.scheduler.spawn(half)?, worker.scheduler.spawn(half)?);
-    white.send(Ball::Partner(black.address().clone()))?;
-    black.send(Ball::Partner(white.address().clone()))?;
-    white.send(Ball::Number(sends))?;
-    ended(white)?;
-    ended(black)
+    let spawn = || worker.scheduler.spawn(half);
+    play([spawn()?, spawn()?], sends)
 }
 
 /// Sends each received number, less 1, to its partner, and ends at 1 or 0.

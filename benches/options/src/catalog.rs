@@ -93,7 +93,6 @@ macro_rules! names {
             pub const ALL: &[Self] = &[$(Self::$variant,)+];
 
             /// As it is said on the command line and in JSON.
-            #[must_use]
             pub const fn name(self) -> &'static str {
                 match self {
                     $(Self::$variant => $name,)+
@@ -153,27 +152,23 @@ names! {
 
 impl Id {
     /// Returns its entry in the catalogue.
-    #[must_use]
     pub fn spec(self) -> &'static Spec {
         &SPECS[self as usize]
     }
 
     /// Returns whether the workload is about queues alone: a single process runs it for all of its
     /// peers, in turns.
-    #[must_use]
     pub fn is_queue(self) -> bool {
         matches!(self, Self::Deque | Self::Mailbox)
     }
 
     /// Returns whether two programs run the workload, as nodes.
-    #[must_use]
     pub fn is_of_cluster(self) -> bool {
         (Self::X1..=Self::X16).contains(&self)
     }
 
     /// Returns whether the workload needs timers. Other workloads run without them: idle threads
     /// would look at them.
-    #[must_use]
     pub fn needs_timers(self) -> bool {
         let supervised = [Self::S3, Self::S3in, Self::S5, Self::S5us];
         let is_async = matches!(self, Self::A10 | Self::A10step | Self::A11);
@@ -181,7 +176,6 @@ impl Id {
     }
 
     /// Whether Ganger's processes are async functions in it.
-    #[must_use]
     pub fn is_async(self) -> bool {
         (Self::A1..=Self::A11).contains(&self)
     }
@@ -189,13 +183,11 @@ impl Id {
 
 impl Peer {
     /// Returns whether the peer is the lower bound of a cost, without processes: no rival.
-    #[must_use]
     pub fn is_floor(self) -> bool {
         self == Self::Tcp
     }
 
     /// Its language.
-    #[must_use]
     pub fn kind(self) -> Kind {
         match self {
             Self::Go => Kind::Go,
@@ -208,7 +200,6 @@ impl Peer {
 
 impl Spec {
     /// Returns the number of elements of a run of this size.
-    #[must_use]
     pub fn elements(&self, size: Size) -> u64 {
         match size {
             Size::Full => self.full,
@@ -217,7 +208,6 @@ impl Spec {
     }
 
     /// Returns the metric of a variant.
-    #[must_use]
     pub fn metric(&self, variant: &str) -> Option<&'static Metric> {
         self.metrics.iter().find(|metric| metric.variant == variant)
     }

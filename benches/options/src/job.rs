@@ -58,7 +58,6 @@ pub const MISSING: u8 = 3;
 
 impl Job {
     /// Creates a job with the defaults.
-    #[must_use]
     pub fn new(id: Id, peer: Peer, workers: usize, size: Size) -> Self {
         Self {
             id,
@@ -72,20 +71,17 @@ impl Job {
     }
 
     /// Returns the catalogue's entry of the workload.
-    #[must_use]
     pub fn spec(&self) -> &'static Spec {
         self.id.spec()
     }
 
     /// Returns whether the job shows only that it works.
-    #[must_use]
     pub fn is_quick(&self) -> bool {
         self.size == Size::Quick
     }
 
     /// Returns the number of elements: `rounds` if given, or `processes` if the workload's elements
     /// are processes, or the catalogue's number for the size.
-    #[must_use]
     pub fn elements(&self) -> u64 {
         let spec = self.spec();
         let processes = self.processes.filter(|_| spec.of == "processes");
@@ -95,7 +91,6 @@ impl Job {
     }
 
     /// Returns the arguments for another program.
-    #[must_use]
     pub fn args(&self) -> Vec<String> {
         let mut args = vec![
             "--workload".to_owned(),
@@ -123,7 +118,6 @@ impl Job {
 
 impl Error {
     /// Returns the exit code of the program.
-    #[must_use]
     pub fn exit_code(&self) -> ExitCode {
         match self {
             Self::Missing(_) => MISSING.into(),

@@ -37,13 +37,11 @@ pub enum Modes {
 
 impl Mode {
     /// Returns whether the mode is the usual mode, which needs no mention.
-    #[must_use]
     pub fn is_as_is(&self) -> bool {
         *self == Self::AsIs
     }
 
     /// For people.
-    #[must_use]
     pub fn text(self) -> &'static str {
         match self {
             Self::AsIs => "as the machine is",
@@ -54,7 +52,6 @@ impl Mode {
 
 impl Modes {
     /// Returns the modes in the order of the measurements.
-    #[must_use]
     pub fn all(self) -> &'static [Mode] {
         match self {
             Self::AsIs => &[Mode::AsIs],

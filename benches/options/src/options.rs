@@ -93,33 +93,23 @@ pub struct Options {
 
 impl Options {
     /// How much each run does.
-    #[must_use]
     pub fn size(&self) -> Size {
         if self.quick { Size::Quick } else { Size::Full }
     }
 
     /// How many times each peer runs each workload.
-    #[must_use]
     pub fn reps(&self) -> usize {
         let default = if self.quick { 3 } else { 5 };
         self.reps.map_or(default, usize::from)
     }
 
-    /// How many threads run processes, where it is not a curve over them.
-    #[must_use]
-    pub fn workers(&self) -> usize {
-        self.workers.map_or_else(cores, usize::from)
-    }
-
     /// Returns the modes to measure.
-    #[must_use]
     pub fn modes(&self) -> &'static [Mode] {
         let default = if self.quick { Modes::AsIs } else { Modes::Both };
         self.mode.unwrap_or(default).all()
     }
 
     /// How long a run may take.
-    #[must_use]
     pub fn limit(&self) -> Duration {
         let default = if self.quick { 60 } else { 180 };
         Duration::from_secs(self.limit.unwrap_or(default))
@@ -127,7 +117,6 @@ impl Options {
 }
 
 /// Workloads and peers, for people.
-#[must_use]
 pub fn list() -> String {
     let mut text = String::new();
     for &id in Id::ALL {
@@ -181,7 +170,6 @@ fn part(percent: &str) -> Result<f64, &'static str> {
 }
 
 /// How many processors this program may use.
-#[must_use]
 pub fn cores() -> usize {
     thread::available_parallelism().map_or(1, usize::from)
 }

@@ -48,7 +48,6 @@ impl Sample {
     ///
     /// # Panics
     /// When the catalog has no such variant of the workload.
-    #[must_use]
     pub fn new(job: &Job, variant: &str, value: f64) -> Self {
         let metric = job.spec().metric(variant);
         let metric = metric.unwrap_or_else(|| panic!("{} has no variant `{variant}`", job.id));
@@ -70,7 +69,6 @@ impl Sample {
     ///
     /// # Panics
     /// When the figure is not finite: JSON has no such number.
-    #[must_use]
     pub fn line(&self) -> String {
         assert!(self.value.is_finite(), "not measured: {self:?}");
         serde_json::to_string(self).expect("a sample has no map and nothing that fails")

@@ -13,7 +13,6 @@ pub enum Size {
 
 impl Size {
     /// As it is said on the command line.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Full => "full",

@@ -14,11 +14,8 @@ fn main() -> ExitCode {
         print!("{}", list());
         return ExitCode::SUCCESS;
     }
-    match execute(&options) {
-        Ok(ending) => ending.exit_code(),
-        Err(error) => {
-            eprintln!("error: {error}");
-            ExitCode::from(MISUSED)
-        }
-    }
+    execute(&options).unwrap_or_else(|error| {
+        eprintln!("error: {error}");
+        ExitCode::from(MISUSED)
+    })
 }

@@ -22,7 +22,6 @@ struct Work {
 
 /// Returns the workloads with all peers, ready to run. `quick` makes them small: enough to see that
 /// they work, too little to say how fast.
-#[must_use]
 pub fn contests(quick: bool) -> Vec<Contest> {
     let values = if quick { 10_000 } else { 400_000 };
     let pairs = [(1, 1), (100, 100)].into_iter();

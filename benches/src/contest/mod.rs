@@ -47,7 +47,6 @@ pub struct Row {
 
 impl Contest {
     /// Creates a workload with a name; all others are compared with the first entrant.
-    #[must_use]
     pub fn new(
         name: String,
         metrics: &'static [&'static str],
@@ -61,7 +60,6 @@ impl Contest {
     }
 
     /// Adds an entrant, usually for a variant of the workload.
-    #[must_use]
     pub fn and(mut self, name: &'static str, run: Run) -> Self {
         self.entrants.push((name, run));
         self
@@ -72,7 +70,6 @@ impl Contest {
     ///
     /// # Panics
     /// If an entrant has not done its task, or measured something else.
-    #[must_use]
     pub fn run(mut self, reps: usize) -> Outcome {
         let empty = |name| Row {
             name,
@@ -115,7 +112,6 @@ pub(crate) fn nanoseconds(time: Duration, each: u64) -> f64 {
 }
 
 /// Builds a Go program of the folder `foreign`, beside this program; `None` without Go.
-#[must_use]
 pub fn build_go(name: &str) -> Option<PathBuf> {
     let foreign = Path::new(env!("CARGO_MANIFEST_DIR")).join("foreign");
     let program = env::current_exe()
@@ -150,7 +146,6 @@ pub const HEAD: &str =
 
 /// Returns a line of a Markdown table for each figure: its minimum and median, and the median of
 /// Ganger's figure divided by it in the same repetition.
-#[must_use]
 pub fn lines(outcome: &Outcome) -> String {
     let mut text = String::new();
     for (nth, unit) in outcome.metrics.iter().enumerate() {

@@ -90,7 +90,6 @@ impl Job for Tree {
 impl Tree {
     /// Creates a tree whose leaves have the height 0. The work is a chain of multiplications, each
     /// of which needs the result of the multiplication before: 1.5 to 2 nanoseconds each.
-    #[must_use]
     pub(super) fn new(height: u32, work: u32) -> Self {
         let zero = hint::black_box(0);
         Self { height, work, zero }

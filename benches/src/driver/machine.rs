@@ -7,7 +7,6 @@ use std::fs;
 use std::process::Command;
 
 /// Describes this machine; `others` are the versions of peers that are not built with this program.
-#[must_use]
 pub fn machine(quick: bool, command: String, others: Vec<(String, String)>) -> Machine {
     let rust = Peer::ALL.iter().filter(|peer| peer.kind() == Kind::Rust);
     let versions = rust.filter_map(|&peer| {

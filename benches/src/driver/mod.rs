@@ -42,35 +42,13 @@ use report::View;
 use std::process::ExitCode;
 use stop::{INTERRUPTED, Stop};
 
-/// How it went.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ending {
-    /// All requested figures are there.
-    Complete,
-    /// Something of Ganger's failed, or is worse than before.
-    Worse,
-    /// The user stopped the run; the results so far are written.
-    Interrupted,
-}
-
-impl Ending {
-    /// Returns the exit code of the program.
-    #[must_use]
-    pub fn exit_code(self) -> ExitCode {
-        match self {
-            Self::Complete => ExitCode::SUCCESS,
-            Self::Worse => ExitCode::FAILURE,
-            Self::Interrupted => INTERRUPTED.into(),
-        }
-    }
-}
-
-/// Executes the options.
+/// Executes the options. Returns the exit code: of a failure if something of Ganger's failed, or is
+/// worse than before, and another if the user stopped the run; then the results so far are written.
 ///
 /// # Errors
 /// An output that can't be written, a baseline that can't be read (both before anything runs), or a
 /// later failure.
-pub fn execute(options: &Options) -> Result<Ending, String> {
+pub fn execute(options: &Options) -> Result<ExitCode, String> {
     if options.mimalloc && !cfg!(feature = "mimalloc") {
         return Err(
             "this program is built without the feature `mimalloc`: `cargo xtask bench \
@@ -119,9 +97,9 @@ pub fn execute(options: &Options) -> Result<Ending, String> {
         is_worse |= worse > 0;
     }
     Ok(match (is_worse, results.machine.interrupted) {
-        (true, _) => Ending::Worse,
-        (false, true) if options.from.is_none() => Ending::Interrupted,
-        (false, _) => Ending::Complete,
+        (true, _) => ExitCode::FAILURE,
+        (false, true) if options.from.is_none() => INTERRUPTED.into(),
+        (false, _) => ExitCode::SUCCESS,
     })
 }
 

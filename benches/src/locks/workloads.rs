@@ -37,7 +37,6 @@ enum Work {
 
 /// Returns the workloads with all peers, ready to run. `quick` makes them small: enough to see that
 /// they work, too little to say how fast.
-#[must_use]
 pub fn contests(quick: bool) -> Vec<Contest> {
     let turns = if quick { 10_000 } else { 400_000 };
     let waiters = if quick { 1_000 } else { 10_000 };

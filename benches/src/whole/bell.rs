@@ -1,5 +1,6 @@
 //! The time in which a waiting process begins to run (W10).
 
+use super::board::nanos;
 use std::hint::black_box;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::{self, Thread};
@@ -30,7 +31,6 @@ pub(super) struct Bell {
 
 impl Bell {
     /// A bell of the calling thread. Never freed.
-    #[must_use]
     pub(super) fn new() -> &'static Self {
         Box::leak(Box::new(Self {
             epoch: Instant::now(),
@@ -71,10 +71,6 @@ impl Bell {
 }
 
 /// Returns nanoseconds, which fit for as long as any program runs.
-fn nanos(time: Duration) -> u64 {
-    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

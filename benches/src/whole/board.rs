@@ -24,7 +24,6 @@ pub(super) struct Board {
 
 impl Board {
     /// Creates a board that has not been started.
-    #[must_use]
     pub(super) fn new(processes: usize, ticks: usize) -> Self {
         let cells: Vec<_> = (0..processes * ticks).map(|_| AtomicU32::new(0)).collect();
         let due = (1..=ticks as u64).map(|period| AtomicU64::new(period * nanos(PERIOD)));

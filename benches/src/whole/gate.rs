@@ -30,7 +30,6 @@ pub(super) fn gate() -> &'static Gate {
 
 impl Gate {
     /// Creates a gate of the calling thread. Never freed.
-    #[must_use]
     pub(super) fn new() -> &'static Self {
         Box::leak(Box::new(Self {
             open: AtomicU64::new(0),

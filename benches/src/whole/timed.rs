@@ -26,7 +26,6 @@ pub(super) struct Due {
 
 impl Due {
     /// Returns the due time of a timer.
-    #[must_use]
     pub(super) fn at(&self, number: u64) -> Instant {
         self.first + scattered(number, self.span)
     }
@@ -51,7 +50,6 @@ pub(super) struct Nap {
 
 impl Naps {
     /// None yet. Never freed.
-    #[must_use]
     pub(super) fn new() -> &'static Self {
         Box::leak(Box::new(Self {
             over: AtomicBool::new(false),
@@ -60,7 +58,6 @@ impl Naps {
     }
 
     /// Returns the naps of a process.
-    #[must_use]
     pub(super) fn of(&'static self, process: u64) -> Nap {
         Nap {
             naps: self,
@@ -77,7 +74,6 @@ impl Naps {
     }
 
     /// Returns the lateness after each sleep, of each ended process.
-    #[must_use]
     pub(super) fn late(&self) -> Vec<Vec<u32>> {
         self.late
             .lock()

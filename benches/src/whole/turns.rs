@@ -34,14 +34,12 @@ struct Sends {
 
 impl Stuck {
     /// Creates processes that block in this way for `time` a turn. Never freed.
-    #[must_use]
     pub(super) fn new(how: How, time: Duration) -> &'static Self {
         Self::make(how, time, None)
     }
 
     /// Creates processes that compute for `time` a turn. At the end of a turn, a process calls
     /// `send` when it is due, once in `every`. Never freed.
-    #[must_use]
     pub(super) fn that_sends(
         time: Duration,
         every: Duration,
@@ -115,7 +113,6 @@ pub(super) struct Race {
 
 impl Race {
     /// Creates a race of this number of processes. Never freed.
-    #[must_use]
     pub(super) fn new(processes: usize) -> &'static Self {
         Box::leak(Box::new(Self {
             over: AtomicBool::new(false),
@@ -147,7 +144,6 @@ impl Race {
     }
 
     /// Returns the laps that processes have handed in.
-    #[must_use]
     pub(super) fn laps(&self) -> Vec<u64> {
         self.laps
             .lock()

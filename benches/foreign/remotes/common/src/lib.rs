@@ -8,16 +8,19 @@ mod tally;
 #[path = "../../../../cluster/src/timed.rs"]
 mod timed;
 
-pub use tally::{LAST, Tally, block, percentiles};
-pub use timed::{LARGE, Measured, SMALL, execute, round_trips, streams};
+pub use tally::{LAST, Tally, block};
+pub use timed::execute;
 
-use ganger_bench_options::job::Job;
+use ganger_bench_options::catalog::Id;
+use ganger_bench_options::job::{Error, Job};
 use std::env;
-use std::io::{self, BufRead, BufReader};
+use std::io::{BufRead, BufReader};
 use std::process::{Child, ChildStdin, Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
+use tally::percentiles;
+use timed::{LARGE, Measured, SMALL, round_trips, streams};
 use tokio::io::AsyncReadExt;
-use tokio::runtime::{Builder, Runtime};
+use tokio::runtime::Builder;
 
 /// Any error.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
@@ -32,7 +35,7 @@ const SECOND: &str = "SECOND";
 
 /// The other program of a run, until this is dropped.
 #[derive(Debug)]
-pub struct Second {
+struct Second {
     child: Child,
     _stdin: Option<ChildStdin>,
     place: String,
@@ -43,7 +46,7 @@ impl Second {
     ///
     /// # Errors
     /// The program can't be started, or ends before.
-    pub fn start() -> Result<Self, BoxError> {
+    fn start() -> Result<Self, BoxError> {
         let mut command = Command::new(env::current_exe()?);
         command.args(env::args_os().skip(1)).env(SECOND, "1");
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
@@ -56,16 +59,10 @@ impl Second {
             place: String::new(),
         };
         BufReader::new(stdout).read_line(&mut second.place)?;
-        match second.place() {
+        match second.place.trim() {
             "" => Err("the second program ends before it listens".into()),
             _ => Ok(second),
         }
-    }
-
-    /// Where it listens.
-    #[must_use]
-    pub fn place(&self) -> &str {
-        self.place.trim()
     }
 }
 
@@ -75,12 +72,6 @@ impl Drop for Second {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
-}
-
-/// Whether this is the second program.
-#[must_use]
-pub fn is_second() -> bool {
-    env::var_os(SECOND).is_some()
 }
 
 /// Tells the first program where this one listens, and waits until the first ends.
@@ -93,13 +84,60 @@ pub async fn tell_place(place: &str) -> Result<(), BoxError> {
     Ok(())
 }
 
-/// A runtime with as many workers as the job says.
+/// The receiver of the second program, at the first.
+pub trait Remote: Clone + Send + Sync + 'static {
+    /// Starts the receiver, and [tells](tell_place) where the second program listens.
+    fn serve() -> impl Future<Output = Result<(), BoxError>>;
+
+    /// Finds the receiver of the program that listens there.
+    fn connect(place: &str) -> impl Future<Output = Result<Self, BoxError>>;
+
+    /// Sends a block, and returns the block that comes back.
+    fn ask(&self, block: Vec<u8>) -> impl Future<Output = Result<Vec<u8>, BoxError>> + Send;
+
+    /// Sends blocks of a size, and returns how many came as they should.
+    fn stream(&self, count: u64, size: usize)
+    -> impl Future<Output = Result<u64, BoxError>> + Send;
+}
+
+async fn trips(to: impl Remote, count: u64) -> Result<[u64; 2], BoxError> {
+    let mut times = Vec::new();
+    for number in 0..count {
+        let begin = Instant::now();
+        let back = to.ask(block(number, 0, SMALL)).await?;
+        times.push(u64::try_from(begin.elapsed().as_nanos())?);
+        if back != block(number, 0, SMALL) {
+            return Err("another block comes back".into());
+        }
+    }
+    Ok(percentiles(&mut times))
+}
+
+/// Runs a job, or serves, as the second program.
 ///
 /// # Errors
-/// The system refuses a thread.
-pub fn runtime(job: &Job) -> io::Result<Runtime> {
-    Builder::new_multi_thread()
-        .worker_threads(job.workers)
-        .enable_all()
-        .build()
+/// The job is not one of X1 to X3, or fails.
+pub fn run<R: Remote>(job: &Job) -> Measured {
+    let mut runtime = Builder::new_multi_thread();
+    let runtime = runtime.worker_threads(job.workers).enable_all().build()?;
+    if env::var_os(SECOND).is_some() {
+        return runtime.block_on(R::serve()).map(|()| Vec::new());
+    }
+    let size = match job.id {
+        Id::X1 | Id::X2 => SMALL,
+        Id::X3 => LARGE,
+        _ => return Err(Error::Missing("this program has X1 to X3".to_owned()).into()),
+    };
+    let second = Second::start()?;
+    let to = runtime.block_on(R::connect(second.place.trim()))?;
+    // A task of its own runs on a worker, as the actors do.
+    match job.id {
+        Id::X1 => round_trips(job, |count| {
+            runtime.block_on(runtime.spawn(trips(to.clone(), count)))?
+        }),
+        _ => streams(job, |count| {
+            let to = to.clone();
+            runtime.block_on(runtime.spawn(async move { to.stream(count, size).await }))?
+        }),
+    }
 }

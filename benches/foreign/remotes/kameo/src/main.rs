@@ -7,12 +7,7 @@
 //! in any order.
 
 use futures_util::{StreamExt, stream};
-use ganger_bench_options::catalog::Id;
-use ganger_bench_options::job::{Error, Job};
-use ganger_remote_common::{
-    BoxError, LARGE, Measured, PATIENCE, RECEIVER, SMALL, Second, block, execute, is_second,
-    percentiles, round_trips, runtime, streams, tell_place,
-};
+use ganger_remote_common::{BoxError, PATIENCE, RECEIVER, Remote, block, execute, run, tell_place};
 use kameo::actor::{RemoteActorRef, Spawn};
 use kameo::message::{Context, Message};
 use kameo::remote::{self, messaging};
@@ -123,90 +118,64 @@ fn go_on(mut swarm: Swarm<remote::Behaviour>) {
     });
 }
 
-async fn serve() -> Result<(), BoxError> {
-    let (swarm, address) = node().await?;
-    go_on(swarm);
-    let receiver = Receiver::spawn(Receiver::default());
-    receiver.register(RECEIVER).await?;
-    tell_place(&address.to_string()).await
-}
+/// The receiver of the second program.
+#[derive(Clone)]
+struct To(RemoteActorRef<Receiver>);
 
-/// Connects to the second node, and looks its receiver up.
-async fn connect(second: &Second) -> Result<RemoteActorRef<Receiver>, BoxError> {
-    let (mut swarm, _) = node().await?;
-    let address: Multiaddr = second.place().parse()?;
-    let Some(Protocol::P2p(id)) = address.iter().last() else {
-        return Err("the second program's address has no name".into());
-    };
-    swarm.add_peer_address(id, address.clone());
-    swarm.dial(address)?;
-    loop {
-        match swarm.select_next_some().await {
-            SwarmEvent::ConnectionEstablished { .. } => break,
-            SwarmEvent::OutgoingConnectionError { error, .. } => return Err(error.into()),
-            _ => {}
-        }
+impl Remote for To {
+    async fn serve() -> Result<(), BoxError> {
+        let (swarm, address) = node().await?;
+        go_on(swarm);
+        let receiver = Receiver::spawn(Receiver::default());
+        receiver.register(RECEIVER).await?;
+        tell_place(&address.to_string()).await
     }
-    go_on(swarm);
-    let begin = Instant::now();
-    while begin.elapsed() < PATIENCE {
-        let found = timeout(PATIENCE, RemoteActorRef::lookup(RECEIVER)).await??;
-        if let Some(receiver) = found {
-            return Ok(receiver);
-        }
-    }
-    Err("the receiver of the second program is not found".into())
-}
 
-async fn trips(to: RemoteActorRef<Receiver>, count: u64) -> Result<[u64; 2], BoxError> {
-    let mut times = Vec::new();
-    for number in 0..count {
+    /// Connects to the second node, and looks its receiver up.
+    async fn connect(place: &str) -> Result<Self, BoxError> {
+        let (mut swarm, _) = node().await?;
+        let address: Multiaddr = place.parse()?;
+        let Some(Protocol::P2p(id)) = address.iter().last() else {
+            return Err("the second program's address has no name".into());
+        };
+        swarm.add_peer_address(id, address.clone());
+        swarm.dial(address)?;
+        loop {
+            match swarm.select_next_some().await {
+                SwarmEvent::ConnectionEstablished { .. } => break,
+                SwarmEvent::OutgoingConnectionError { error, .. } => return Err(error.into()),
+                _ => {}
+            }
+        }
+        go_on(swarm);
         let begin = Instant::now();
-        let back = to.ask(&Block(block(number, 0, SMALL))).await?;
-        times.push(u64::try_from(begin.elapsed().as_nanos())?);
-        if back.0 != block(number, 0, SMALL) {
-            return Err("another block comes back".into());
+        while begin.elapsed() < PATIENCE {
+            let found = timeout(PATIENCE, RemoteActorRef::lookup(RECEIVER)).await??;
+            if let Some(receiver) = found {
+                return Ok(Self(receiver));
+            }
         }
+        Err("the receiver of the second program is not found".into())
     }
-    Ok(percentiles(&mut times))
-}
 
-async fn stream_to(to: RemoteActorRef<Receiver>, count: u64, size: usize) -> Result<u64, BoxError> {
-    let to = &to;
-    let send = |number| async move {
-        let message = Streamed(Block(block(number, 0, size)));
-        to.tell(&message).send_ack().await
-    };
-    let mut acknowledged = stream::iter(0..count).map(send).buffer_unordered(UNDER_WAY);
-    while let Some(result) = acknowledged.next().await {
-        result?;
+    async fn ask(&self, block: Vec<u8>) -> Result<Vec<u8>, BoxError> {
+        Ok(self.0.ask(&Block(block)).await?.0)
     }
-    Ok(to.ask(&Account).await?)
-}
 
-fn run(job: &Job) -> Measured {
-    let runtime = runtime(job)?;
-    if is_second() {
-        return runtime.block_on(serve()).map(|()| Vec::new());
-    }
-    let size = match job.id {
-        Id::X1 | Id::X2 => SMALL,
-        Id::X3 => LARGE,
-        _ => return Err(Error::Missing("this program has X1 to X3".to_owned()).into()),
-    };
-    let second = Second::start()?;
-    let to = runtime.block_on(connect(&second))?;
-    // A task of its own runs on a worker, as the actors do.
-    match job.id {
-        Id::X1 => round_trips(job, |count| {
-            runtime.block_on(runtime.spawn(trips(to.clone(), count)))?
-        }),
-        _ => streams(job, |count| {
-            runtime.block_on(runtime.spawn(stream_to(to.clone(), count, size)))?
-        }),
+    async fn stream(&self, count: u64, size: usize) -> Result<u64, BoxError> {
+        let to = &self.0;
+        let send = |number| async move {
+            let message = Streamed(Block(block(number, 0, size)));
+            to.tell(&message).send_ack().await
+        };
+        let mut acknowledged = stream::iter(0..count).map(send).buffer_unordered(UNDER_WAY);
+        while let Some(result) = acknowledged.next().await {
+            result?;
+        }
+        Ok(to.ask(&Account).await?)
     }
 }
 
 fn main() -> ExitCode {
-    execute(run)
+    execute(run::<To>)
 }
