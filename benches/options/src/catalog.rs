@@ -52,18 +52,6 @@ pub enum Goal {
     Just(f64),
 }
 
-/// No workload, or no peer, has this name.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("there is no {kind} `{name}`; there are {known}")]
-pub struct Unknown {
-    /// `workload` or `peer`.
-    pub kind: &'static str,
-    /// The name.
-    pub name: String,
-    /// All of them.
-    pub known: String,
-}
-
 /// The language of a peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -101,14 +89,13 @@ macro_rules! names {
         }
 
         impl std::str::FromStr for $type {
-            type Err = $crate::catalog::Unknown;
+            type Err = String;
 
             fn from_str(name: &str) -> Result<Self, Self::Err> {
                 let found = Self::ALL.iter().find(|it| it.name().eq_ignore_ascii_case(name));
-                found.copied().ok_or_else(|| $crate::catalog::Unknown {
-                    kind: $kind,
-                    name: name.to_owned(),
-                    known: [$($name,)+].join(", "),
+                found.copied().ok_or_else(|| {
+                    let known = [$($name,)+].join(", ");
+                    format!("there is no {} `{name}`; there are {known}", $kind)
                 })
             }
         }
@@ -240,7 +227,7 @@ mod tests {
                 assert!(is_known, "{}: {goal:?}", spec.id);
             }
         }
-        let error = "W99".parse::<Id>().unwrap_err().to_string();
+        let error = "W99".parse::<Id>().unwrap_err();
         assert!(error.starts_with("there is no workload `W99`; there are W1, W2, W3a, "));
     }
 }

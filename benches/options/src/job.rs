@@ -92,27 +92,17 @@ impl Job {
 
     /// Returns the arguments for another program.
     pub fn args(&self) -> Vec<String> {
-        let mut args = vec![
-            "--workload".to_owned(),
-            self.id.to_string(),
-            "--peer".to_owned(),
-            self.peer.to_string(),
-            "--workers".to_owned(),
-            self.workers.to_string(),
-            "--size".to_owned(),
-            self.size.name().to_owned(),
-        ];
+        let (id, peer, workers, size) = (self.id, self.peer, self.workers, self.size.name());
+        let mut args = format!("--workload {id} --peer {peer} --workers {workers} --size {size}");
         let counts = [
-            ("--processes", self.processes),
-            ("--producers", self.producers),
-            ("--rounds", self.rounds),
+            ("processes", self.processes),
+            ("producers", self.producers),
+            ("rounds", self.rounds),
         ];
         for (name, count) in counts {
-            if let Some(count) = count {
-                args.extend([name.to_owned(), count.to_string()]);
-            }
+            args += &count.map_or_else(String::new, |count| format!(" --{name} {count}"));
         }
-        args
+        args.split(' ').map(str::to_owned).collect()
     }
 }
 

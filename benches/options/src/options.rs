@@ -125,41 +125,22 @@ pub fn list() -> String {
         let _ = writeln!(text, "{id:<8} {}: {}", spec.name, spec.what);
         let _ = writeln!(text, "{:<8} {}", "", peers.join(", "));
     }
-    text += "\nPrograms of their own: cargo bench -p ganger-benches --bench NAME -- --help\n";
-    for (ids, name, what) in PROGRAMS {
-        let _ = writeln!(text, "{ids:<8} {name}: {what}");
-    }
-    text
+    text + PROGRAMS
 }
 
 /// Programs that compare more of Ganger with its peers: their workloads, their names, what they do,
 /// and with which peers.
-const PROGRAMS: [(&str, &str, &str); 4] = [
-    (
-        "K1",
-        "peers",
-        "locks: a free mutex, and one of 2 and 1,000 tasks; semaphores, 10,000 wake-ups\n         \
-         ganger, tokio, parking_lot, go",
-    ),
-    (
-        "K2",
-        "peers",
-        "channels of capacity 0, 1 and 1,024, 1 to 1 and 100 to 100; a select of four\n         \
-         ganger, tokio, async-channel, kanal, flume, go",
-    ),
-    (
-        "W18, W20",
-        "net_peers",
-        "echo by 1, 64 and 1,000 connections, idle connections, HTTP by wrk\n         \
-         ganger, tokio, go, async-io, epoll",
-    ),
-    (
-        "W21",
-        "kv_peers",
-        "the protocol of Redis by redis-benchmark\n         \
-         ganger, tokio, redis-server",
-    ),
-];
+const PROGRAMS: &str = "
+Programs of their own: cargo bench -p ganger-benches --bench NAME -- --help
+K1       peers: locks: a free mutex, and one of 2 and 1,000 tasks; semaphores, 10,000 wake-ups
+         ganger, tokio, parking_lot, go
+K2       peers: channels of capacity 0, 1 and 1,024, 1 to 1 and 100 to 100; a select of four
+         ganger, tokio, async-channel, kanal, flume, go
+W18, W20 net_peers: echo by 1, 64 and 1,000 connections, idle connections, HTTP by wrk
+         ganger, tokio, go, async-io, epoll
+W21      kv_peers: the protocol of Redis by redis-benchmark
+         ganger, tokio, redis-server
+";
 
 /// Returns the part of the whole that a text says in percent.
 fn part(percent: &str) -> Result<f64, &'static str> {

@@ -5,7 +5,6 @@ pub(crate) mod cpu;
 use crate::stats::{Summary, ratio};
 use crate::text::{figure, times};
 use std::env;
-use std::fmt;
 use std::fmt::Write;
 use std::hint::black_box;
 use std::path::{Path, PathBuf};
@@ -128,16 +127,6 @@ pub(crate) fn run_go(program: Option<&PathBuf>, args: &[String]) -> Option<Vec<f
     let output = Command::new(program?).args(args).output().ok()?;
     let text = String::from_utf8(output.stdout).ok()?;
     text.split_whitespace().map(|it| it.parse().ok()).collect()
-}
-
-impl fmt::Debug for Contest {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let entrants = self.entrants.iter().map(|(name, _)| name);
-        f.debug_struct("Contest")
-            .field("name", &self.name)
-            .field("entrants", &entrants.collect::<Vec<_>>())
-            .finish_non_exhaustive()
-    }
 }
 
 /// The head of a table whose lines are those of [`lines`].

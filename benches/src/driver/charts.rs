@@ -19,8 +19,7 @@ const COLORS: [&str; 8] = [
 
 /// A drawing.
 struct Svg {
-    width: f64,
-    height: f64,
+    size: (f64, f64),
     elements: String,
 }
 
@@ -37,7 +36,7 @@ pub(super) fn write_charts(view: &View<'_>, folder: &Path) -> Result<(), String>
     fs::create_dir_all(folder)
         .map_err(|error| format!("can't make {}: {error}", folder.display()))?;
     drawn(view).try_for_each(|(_, name, svg)| {
-        let (width, height, elements) = (svg.width, svg.height, svg.elements);
+        let ((width, height), elements) = (svg.size, svg.elements);
         let text = format!(
             "<svg width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\" \
              xmlns=\"http://www.w3.org/2000/svg\" font-family=\"sans-serif\">\n\
@@ -60,13 +59,9 @@ fn drawn(view: &View<'_>) -> impl Iterator<Item = (String, String, Svg)> {
 }
 
 impl Svg {
-    fn new(width: f64, height: f64) -> Self {
+    fn new(size: (f64, f64)) -> Self {
         let elements = String::new();
-        Self {
-            width,
-            height,
-            elements,
-        }
+        Self { size, elements }
     }
 
     /// Writes words; `anchor` says whether they begin or end there.
@@ -104,7 +99,7 @@ fn overview(rows: &[Row<'_>]) -> Option<Svg> {
     let most = most.clamp(1.25, 3.0);
     let place = |ratio: f64| LEFT + (ratio.min(most) / most) * (END - LEFT);
     let bottom = HEAD + LINE * leads.len() as f64;
-    let mut svg = Svg::new(920.0, bottom + 16.0);
+    let mut svg = Svg::new((920.0, bottom + 16.0));
     let ahead = leads.iter().filter(|(_, lead)| lead.times <= 1.0).count();
     let title = format!(
         "Ganger beside the best peer: ahead in {ahead} of {}",
@@ -153,7 +148,7 @@ fn curve(plot: &Plot<'_>) -> Svg {
     let share = |value: f64, (least, most): (f64, f64)| (value / least).ln() / (most / least).ln();
     let x = |value: f64| LEFT + share(value, across) * (RIGHT - LEFT);
     let y = |value: f64| BOTTOM - share(value, up) * (BOTTOM - TOP);
-    let mut svg = Svg::new(760.0, 460.0);
+    let mut svg = Svg::new((760.0, 460.0));
     svg.text(&plot.title(), (16.0, 18.0), INK, "start");
     for tick in ticks(across) {
         svg.line(&[(x(tick), TOP), (x(tick), BOTTOM)], GRID, 1);

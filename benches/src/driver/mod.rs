@@ -82,7 +82,7 @@ pub fn execute(options: &Options) -> Result<ExitCode, String> {
         println!("figures: {}", outputs.json.display());
     }
     if options.readme {
-        readme::update(&results)?;
+        readme::update(outputs::root(), &results)?;
         println!("README.md, docs/PERFORMANCE.md and docs/LIMITS.md have these figures now");
     }
     let mut is_worse = results.has_failed(Peer::Ganger);

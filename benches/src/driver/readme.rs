@@ -40,11 +40,7 @@ pub(super) fn check() -> Result<(), String> {
 ///
 /// # Errors
 /// A file that can't be read or written, or lacks markers; or an incomplete result.
-pub(super) fn update(results: &Results) -> Result<(), String> {
-    update_in(root(), results)
-}
-
-fn update_in(root: &Path, results: &Results) -> Result<(), String> {
+pub(super) fn update(root: &Path, results: &Results) -> Result<(), String> {
     let machine = &results.machine;
     let lacks = if machine.quick {
         Some("is of --quick".to_owned())
@@ -180,10 +176,10 @@ mod tests {
             DOCUMENTS.map(read)
         };
         let before = all();
-        let error = update_in(folder.path(), &results).unwrap_err();
+        let error = update(folder.path(), &results).unwrap_err();
         assert!(error.contains("was interrupted"), "{error}");
         results.machine.interrupted = false;
-        let error = update_in(folder.path(), &results).unwrap_err();
+        let error = update(folder.path(), &results).unwrap_err();
         assert!(error.contains("has nothing of go in W2"), "{error}");
         assert_eq!(all(), before);
         let of_go = |id: &&Id| id.spec().peers.contains(&Peer::Go);
@@ -192,7 +188,7 @@ mod tests {
             absence.workload = workload;
             results.absences.push(absence);
         }
-        update_in(folder.path(), &results).unwrap();
+        update(folder.path(), &results).unwrap();
         let [readme, performance, limits] = all();
         let view = View::of(&results);
         for text in [&readme, &performance] {
@@ -216,7 +212,7 @@ mod tests {
                 "{name}"
             );
         }
-        update_in(folder.path(), &results).unwrap();
+        update(folder.path(), &results).unwrap();
         assert_eq!(all(), [readme, performance, limits], "again: the same");
     }
 }

@@ -3,6 +3,7 @@
 use super::{Ganger, Locks, Tokio};
 use crate::channels::{OnGanger, OnTokio, Runtime};
 use crate::contest::{Contest, Run, build_go, nanoseconds, run_go};
+use std::cell::LazyCell;
 use std::future::{Future, poll_fn};
 use std::hint::{black_box, spin_loop};
 use std::path::PathBuf;
@@ -20,19 +21,22 @@ static GO: LazyLock<Option<PathBuf>> = LazyLock::new(|| build_go("locks"));
 
 /// What a contest does.
 #[derive(Debug, Clone, Copy)]
-enum Work {
+struct Work {
+    kind: Kind,
+    tasks: u64,
+    turns: u64,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Kind {
     /// A task takes turns alone.
-    Uncontended { turns: u64 },
+    Uncontended,
     /// Tasks take turns, each with `inside` microseconds inside.
-    Mutex { tasks: u64, inside: u64, turns: u64 },
+    Mutex { inside: u64 },
     /// Tasks take turns, with at most `permits` tasks inside at a time.
-    Semaphore {
-        tasks: u64,
-        permits: usize,
-        turns: u64,
-    },
-    /// Waiters sleep until a single act wakes all of them: a notice, or the close of the semaphore.
-    Wake { waiters: u64, closes: bool },
+    Semaphore { permits: usize },
+    /// Tasks sleep until a single act wakes all of them: a notice, or the close of the semaphore.
+    Wake { closes: bool },
 }
 
 /// Returns the workloads with all peers, ready to run. `quick` makes them small: enough to see that
@@ -40,44 +44,30 @@ enum Work {
 pub fn contests(quick: bool) -> Vec<Contest> {
     let turns = if quick { 10_000 } else { 400_000 };
     let waiters = if quick { 1_000 } else { 10_000 };
-    let mut contests = vec![contest(Work::Uncontended { turns: 10 * turns })];
+    let mut contests = vec![contest(Kind::Uncontended, 1, 10 * turns)];
     for tasks in [2, 1_000] {
-        for inside in [0, 1] {
-            let turns = if inside > 0 { turns / 4 } else { turns };
-            contests.push(contest(Work::Mutex {
-                tasks,
-                inside,
-                turns,
-            }));
-        }
+        contests.push(contest(Kind::Mutex { inside: 0 }, tasks, turns));
+        contests.push(contest(Kind::Mutex { inside: 1 }, tasks, turns / 4));
     }
-    contests.push(contest(Work::Semaphore {
-        tasks: 100,
-        permits: 4,
-        turns,
-    }));
-    for closes in [false, true] {
-        contests.push(contest(Work::Wake { waiters, closes }));
-    }
+    contests.push(contest(Kind::Semaphore { permits: 4 }, 100, turns));
+    contests.push(contest(Kind::Wake { closes: false }, waiters, 0));
+    contests.push(contest(Kind::Wake { closes: true }, waiters, 0));
     contests
 }
 
-fn contest(work: Work) -> Contest {
-    let name = match work {
-        Work::Uncontended { .. } => "mutex, uncontended".to_owned(),
-        Work::Mutex { tasks, inside, .. } => format!("mutex, {tasks} tasks, {inside} us inside"),
-        Work::Semaphore { tasks, permits, .. } => {
-            format!("semaphore, {tasks} tasks, {permits} permits")
-        }
-        Work::Wake { waiters, closes } => {
-            let how = if closes { "a close" } else { "a notify" };
-            format!("{waiters} woken by {how}")
-        }
+fn contest(kind: Kind, tasks: u64, turns: u64) -> Contest {
+    let name = match kind {
+        Kind::Uncontended => "mutex, uncontended".to_owned(),
+        Kind::Mutex { inside } => format!("mutex, {tasks} tasks, {inside} us inside"),
+        Kind::Semaphore { permits } => format!("semaphore, {tasks} tasks, {permits} permits"),
+        Kind::Wake { closes: false } => format!("{tasks} woken by a notify"),
+        Kind::Wake { closes: true } => format!("{tasks} woken by a close"),
     };
-    let metrics: &[_] = match work {
-        Work::Mutex { .. } => &["ns", "worst wait, us"],
+    let metrics: &[_] = match kind {
+        Kind::Mutex { .. } => &["ns", "worst wait, us"],
         _ => &["ns"],
     };
+    let work = Work { kind, tasks, turns };
     let entrants = vec![
         (Ganger::NAME, prepare::<Ganger, OnGanger>(work)),
         (Tokio::NAME, prepare::<Tokio, OnTokio>(work)),
@@ -88,29 +78,21 @@ fn contest(work: Work) -> Contest {
 }
 
 /// Nanoseconds, and further figures of the workload.
-fn by_go(work: Work, metrics: usize) -> Run {
-    let (name, numbers) = match work {
-        Work::Uncontended { turns } => ("mutex", [1, 0, turns]),
-        Work::Mutex {
-            tasks,
-            inside,
-            turns,
-        } => ("contended", [tasks, inside, turns]),
-        Work::Semaphore {
-            tasks,
-            permits,
-            turns,
-        } => ("semaphore", [tasks, permits as u64, turns]),
-        Work::Wake { waiters, closes } => ("wake", [waiters, closes.into(), 0]),
+fn by_go(Work { kind, tasks, turns }: Work, metrics: usize) -> Run {
+    let (name, more) = match kind {
+        Kind::Uncontended => ("mutex", 0),
+        Kind::Mutex { inside } => ("contended", inside),
+        Kind::Semaphore { permits } => ("semaphore", permits as u64),
+        Kind::Wake { closes } => ("wake", closes.into()),
     };
     let mut args = vec![name.to_owned()];
-    args.extend(numbers.map(|it| it.to_string()));
+    args.extend([tasks, more, turns].map(|it| it.to_string()));
     Box::new(move || run_go(GO.as_ref(), &args).unwrap_or_else(|| vec![f64::NAN; metrics]))
 }
 
-fn parking_lot(work: Work, metrics: usize) -> Run {
+fn parking_lot(Work { kind, turns, .. }: Work, metrics: usize) -> Run {
     Box::new(move || {
-        let Work::Uncontended { turns } = work else {
+        let Kind::Uncontended = kind else {
             return vec![f64::NAN; metrics];
         };
         let lock = parking_lot::Mutex::new(0);
@@ -122,31 +104,15 @@ fn parking_lot(work: Work, metrics: usize) -> Run {
     })
 }
 
-fn prepare<L: Locks, R: Runtime>(work: Work) -> Run {
+fn prepare<L: Locks, R: Runtime>(Work { kind, tasks, turns }: Work) -> Run {
     // Started when it is first needed, and left with its threads asleep.
-    let mut runtime = None;
-    Box::new(move || match work {
-        Work::Uncontended { turns } => vec![alone(&L::new(1), turns)],
-        Work::Mutex {
-            tasks,
-            inside,
-            turns,
-        } => {
-            let runtime = runtime.get_or_insert_with(R::new);
-            mutex(runtime, &Arc::new(L::new(1)), (tasks, inside, turns))
-        }
-        Work::Semaphore {
-            tasks,
-            permits,
-            turns,
-        } => {
-            let runtime = runtime.get_or_insert_with(R::new);
-            vec![semaphore(runtime, &Arc::new(L::new(permits)), tasks, turns)]
-        }
-        Work::Wake { waiters, closes } => {
-            let runtime = runtime.get_or_insert_with(R::new);
-            vec![wake(runtime, &Arc::new(L::new(0)), waiters, closes)]
-        }
+    let runtime = LazyCell::new(R::new);
+    let locks = |permits| Arc::new(L::new(permits));
+    Box::new(move || match kind {
+        Kind::Uncontended => vec![alone(&L::new(1), turns)],
+        Kind::Mutex { inside } => mutex(&*runtime, &locks(1), (tasks, inside, turns)),
+        Kind::Semaphore { permits } => vec![semaphore(&*runtime, &locks(permits), tasks, turns)],
+        Kind::Wake { closes } => vec![wake(&*runtime, &locks(0), tasks, closes)],
     })
 }
 

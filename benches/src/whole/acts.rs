@@ -3,7 +3,7 @@
 
 use super::gate::Gate;
 use super::load::{Act, Load};
-use super::turns::{Race, Stuck};
+use super::turns::Stuck;
 use std::marker::PhantomData;
 
 /// How many children a node has.
@@ -18,6 +18,12 @@ pub(super) trait Turn: Unpin + Send + 'static {
     fn turn(&mut self) -> bool;
 }
 
+impl<F: FnMut() -> bool + Unpin + Send + 'static> Turn for F {
+    fn turn(&mut self) -> bool {
+        self()
+    }
+}
+
 /// Runs once.
 pub(super) struct Hit(pub(super) &'static Gate);
 
@@ -28,11 +34,6 @@ impl Act for Hit {
     #[inline]
     fn started(&mut self) -> bool {
         self.0.hit();
-        true
-    }
-
-    #[inline]
-    fn heard(&mut self, _: u64, _: impl FnOnce(u64)) -> bool {
         true
     }
 }
@@ -170,27 +171,6 @@ impl<R: Send + 'static, F: Fn(&R, u64) + Send + 'static> Act for Producer<R, F> 
         }
         true
     }
-
-    #[inline]
-    fn heard(&mut self, _: u64, _: impl FnOnce(u64)) -> bool {
-        true
-    }
-}
-
-/// Continues this many times.
-pub(super) struct Stepper {
-    pub(super) left: u64,
-    pub(super) gate: &'static Gate,
-}
-
-impl Turn for Stepper {
-    fn turn(&mut self) -> bool {
-        self.left -= 1;
-        if self.left == 0 {
-            self.gate.hit();
-        }
-        self.left > 0
-    }
 }
 
 /// Blocks its thread in each turn.
@@ -205,26 +185,6 @@ impl Turn for Blocker {
     fn turn(&mut self) -> bool {
         let goes_on = self.stuck.turn();
         if !goes_on {
-            self.gate.hit();
-        }
-        goes_on
-    }
-}
-
-/// Runs a lap a turn.
-pub(super) struct Racer {
-    pub(super) laps: u64,
-    pub(super) race: &'static Race,
-    pub(super) gate: &'static Gate,
-}
-
-impl Turn for Racer {
-    fn turn(&mut self) -> bool {
-        let goes_on = self.race.lap();
-        if goes_on {
-            self.laps += 1;
-        } else {
-            self.race.finish(self.laps);
             self.gate.hit();
         }
         goes_on

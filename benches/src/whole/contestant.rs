@@ -2,7 +2,7 @@
 //! result.
 
 use super::acts::{Blocker, Consumer, Half, Hit, Listener, Member, Producer};
-use super::acts::{Racer, Stepper, Turn, Waiter};
+use super::acts::{Turn, Waiter};
 use super::gate::gate;
 use super::job::{Error, Job};
 use super::load::{Act, Load};
@@ -156,9 +156,17 @@ pub(super) trait Contestant: Sized + 'static {
     /// W3: `processes` processes continue `each` times, and hit the gate.
     fn yields(&self, processes: u64, each: u64) -> Timed {
         let gate = gate();
-        gate.time(processes, || {
-            self.start_turns(processes, || Stepper { left: each, gate })
-        })
+        let stepper = || {
+            let mut left = each;
+            move || {
+                left -= 1;
+                if left == 0 {
+                    gate.hit();
+                }
+                left > 0
+            }
+        };
+        gate.time(processes, || self.start_turns(processes, stepper))
     }
 
     /// W4: `pairs` pairs, set up, count a number down in turns by handle: `round_trips` round trips
@@ -283,8 +291,20 @@ pub(super) trait Contestant: Sized + 'static {
     /// W13: starts `processes` processes that run a lap and continue until the race is over; then
     /// they hand in their number of laps, hit the gate and end.
     fn race(&self, race: &'static Race, processes: u64) -> Result<(), Error> {
-        let (laps, gate) = (0, gate());
-        self.start_turns(processes, || Racer { laps, race, gate })
+        let gate = gate();
+        self.start_turns(processes, || {
+            let mut laps = 0;
+            move || {
+                let goes_on = race.lap();
+                if goes_on {
+                    laps += 1;
+                } else {
+                    race.finish(laps);
+                    gate.hit();
+                }
+                goes_on
+            }
+        })
     }
 
     /// W14: a process sets a timer for `churn_time` of its number and cancels it, so often; with

@@ -1,7 +1,6 @@
 //! The work of processes that hog their workers (W12), share them (W13), or meanwhile wake others
 //! (W13b), until they must stop.
 
-use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
@@ -17,7 +16,6 @@ pub(super) enum How {
 }
 
 /// Processes that block their thread, again and again.
-#[derive(Debug)]
 pub(super) struct Stuck {
     over: AtomicBool,
     how: How,
@@ -93,14 +91,6 @@ impl Sends {
             self.next += self.every;
             (self.send)();
         }
-    }
-}
-
-impl fmt::Debug for Sends {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Sends")
-            .field("every", &self.every)
-            .finish_non_exhaustive()
     }
 }
 
