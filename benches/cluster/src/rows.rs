@@ -327,9 +327,7 @@ impl Nodes {
         self.second().kill();
         let Told { first, cause, .. } = wait(&told)?;
         let ended = millis(first.ok_or("no notice")?.elapsed());
-        if cause != Some(ExitCause::NoConnection) {
-            return Err(format!("the processes of a killed program: {cause:?}").into());
-        }
+        check(cause)?;
         let set_up = times.into_iter().fold(f64::INFINITY, f64::min);
         Ok(vec![
             ("set up", set_up),
@@ -349,10 +347,7 @@ impl Nodes {
         end(&mut self)?;
         let cause = told.recv_timeout(PATIENCE)?.cause;
         let time = millis(begin.elapsed());
-        match cause {
-            Some(ExitCause::NoConnection) => Ok(time),
-            other => Err(format!("the process of a program that has ended: {other:?}").into()),
-        }
+        check(cause).map(|()| time)
     }
 
     /// X10: the processor time of each of the other nodes, without any work.
@@ -388,6 +383,13 @@ async fn account(cx: &Cx<Vec<u64>>, to: Pid) -> Result<Vec<u64>, BoxError> {
 struct Told {
     first: Option<Instant>,
     cause: Option<ExitCause>,
+}
+
+fn check(cause: Option<ExitCause>) -> Result<(), BoxError> {
+    match cause {
+        Some(ExitCause::NoConnection) => Ok(()),
+        other => Err(format!("a process of a program that has ended: {other:?}").into()),
+    }
 }
 
 /// A process that monitors the processes that it gets, `count` in all.
@@ -426,12 +428,8 @@ fn watcher(scheduler: &Scheduler, count: u64) -> Result<(ProcessHandle, Receiver
 /// X10: a round trip of a pair, and a message of many producers to one consumer, in a scheduler by
 /// itself and in a node, in turns.
 fn beside(alone: &Scheduler, node: &Scheduler, count: u64) -> Measured {
-    let mut all = vec![
-        ("round trip, alone", f64::INFINITY),
-        ("round trip", f64::INFINITY),
-        ("fan in, alone", f64::INFINITY),
-        ("fan in", f64::INFINITY),
-    ];
+    let names = ["round trip, alone", "round trip", "fan in, alone", "fan in"];
+    let mut all = names.map(|name| (name, f64::INFINITY));
     for _ in 0..TURNS {
         let times = [
             ping_pong(alone, count / 2)?,
@@ -443,7 +441,7 @@ fn beside(alone: &Scheduler, node: &Scheduler, count: u64) -> Measured {
             least.1 = least.1.min(time);
         }
     }
-    Ok(all)
+    Ok(all.into())
 }
 
 fn ping_pong(scheduler: &Scheduler, count: u64) -> Result<f64, BoxError> {

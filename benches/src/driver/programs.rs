@@ -40,7 +40,7 @@ pub(super) struct Programs {
 /// A program that runs the workloads of a peer in another language, or in another workspace.
 struct Program {
     version: String,
-    /// Returns the command that runs a job once.
+    /// Returns the command that runs a job once, but for the job's arguments.
     command: Box<dyn Fn(&Job) -> Command>,
 }
 
@@ -59,22 +59,9 @@ const ERLANG_PROCESSES_AT_MOST: u64 = 134_217_727;
 
 /// Variables that change the build or the run of a program in Go or in Erlang, or the folder into
 /// which cargo builds.
-const SETTINGS: &[&str] = &[
-    "GOARCH",
-    "GODEBUG",
-    "GOEXPERIMENT",
-    "GOFLAGS",
-    "GOGC",
-    "GOMAXPROCS",
-    "GOMEMLIMIT",
-    "GOOS",
-    "ERL_AFLAGS",
-    "ERL_COMPILER_OPTIONS",
-    "ERL_FLAGS",
-    "ERL_LIBS",
-    "ERL_ZFLAGS",
-    "CARGO_BUILD_TARGET",
-];
+const SETTINGS: &str = "GOARCH GODEBUG GOEXPERIMENT GOFLAGS GOGC GOMAXPROCS GOMEMLIMIT GOOS \
+                        ERL_AFLAGS ERL_COMPILER_OPTIONS ERL_FLAGS ERL_LIBS ERL_ZFLAGS \
+                        CARGO_BUILD_TARGET";
 
 impl Programs {
     /// Finds the programs, which are in this program's folder, and builds the programs in other
@@ -97,14 +84,11 @@ impl Programs {
         }
         let path = env::var_os("PATH").unwrap_or_default();
         let built = folder.parent().unwrap_or(&folder).join("foreign");
-        let peers = plan
-            .iter()
-            .flat_map(|contest| contest.peers.iter().copied());
+        let peers = plan.iter().flat_map(|contest| &contest.peers).copied();
         let foreign = peers.filter(|peer| peer.kind() != Kind::Rust);
+        let found = foreign.map(|peer| (peer, find_on(&path, peer, &built)));
         Ok(Self {
-            foreign: foreign
-                .map(|peer| (peer, find_on(&path, peer, &built)))
-                .collect(),
+            foreign: found.collect(),
             folder,
             limit,
             stop: stop.clone(),
@@ -131,7 +115,9 @@ impl Programs {
     /// repetitions.
     fn command(&self, job: &Job) -> (Command, Duration) {
         if let Some(Ok(program)) = self.foreign.get(&job.peer) {
-            return ((program.command)(job), self.limit);
+            let mut command = (program.command)(job);
+            command.args(job.args());
+            return (command, self.limit);
         }
         let reps = u32::try_from(job.elements()).unwrap_or(u32::MAX);
         let (name, times) = match job.id {
@@ -189,13 +175,9 @@ fn find_on(path: &OsStr, peer: Peer, built: &Path) -> Found {
     let make = |folder: &str| {
         let folder = built.join(folder);
         let made = fs::create_dir_all(&folder);
-        let failed = |error| {
-            (
-                Reason::Crashed,
-                format!("can't make {}: {error}", folder.display()),
-            )
-        };
-        made.map_err(failed).map(|()| folder.clone())
+        let failed = |error| format!("can't make {}: {error}", folder.display());
+        let made = made.map_err(|error| (Reason::Crashed, failed(error)));
+        made.map(|()| folder.clone())
     };
     match peer.kind() {
         Kind::Go => {
@@ -217,9 +199,8 @@ fn find_on(path: &OsStr, peer: Peer, built: &Path) -> Found {
 fn build_go(go: &Path, sources: &Path, built: &Path) -> Found {
     let go = || {
         let mut command = clean(go);
-        command
-            .current_dir(sources)
-            .env("GOCACHE", built.join("cache"));
+        command.current_dir(sources);
+        command.env("GOCACHE", built.join("cache"));
         // The program needs nothing from elsewhere: neither modules, nor another Go, nor C.
         command.env("GOPROXY", "off").env("GOTOOLCHAIN", "local");
         command.env("GOWORK", "off").env("CGO_ENABLED", "0");
@@ -228,18 +209,12 @@ fn build_go(go: &Path, sources: &Path, built: &Path) -> Found {
     let version = output(go().args(["env", "GOVERSION"]))?;
     let program = program_in(built, WORKLOAD);
     // Git may refuse to look at another user's files.
-    output(
-        go().args(["build", "-buildvcs=false", "-o"])
-            .arg(&program)
-            .arg("."),
-    )?;
+    let mut build = go();
+    build.args(["build", "-buildvcs=false", "-o"]).arg(&program);
+    output(build.arg("."))?;
     Ok(Program {
         version: version.trim_start_matches("go").to_owned(),
-        command: Box::new(move |job| {
-            let mut command = clean(&program);
-            command.args(job.args());
-            command
-        }),
+        command: Box::new(move |_| clean(&program)),
     })
 }
 
@@ -273,7 +248,7 @@ fn build_erlang(erl: &Path, erlc: &Path, sources: &Path, modules: &Path) -> Foun
             }
             command.args(["-run", "ganger_workload", "main", "-extra"]);
             // A crash is reported by its message; a dump would take gigabytes.
-            command.env("ERL_CRASH_DUMP_SECONDS", "0").args(job.args());
+            command.env("ERL_CRASH_DUMP_SECONDS", "0");
             command
         }),
     })
@@ -294,11 +269,7 @@ fn build_apart(cargo: &Path, peer: Peer, sources: &Path, built: &Path) -> Found 
     let program = program_in(&built.join("release"), &name);
     Ok(Program {
         version: locked(&lock, package).unwrap_or("?").to_owned(),
-        command: Box::new(move |job| {
-            let mut command = Command::new(&program);
-            command.args(job.args());
-            command
-        }),
+        command: Box::new(move |_| Command::new(&program)),
     })
 }
 
@@ -319,7 +290,7 @@ fn on_path(path: &OsStr, program: &str) -> Result<PathBuf, (Reason, String)> {
 /// Runs it without the settings.
 fn clean(program: &Path) -> Command {
     let mut command = Command::new(program);
-    for setting in SETTINGS {
+    for setting in SETTINGS.split(' ') {
         command.env_remove(setting);
     }
     command

@@ -70,28 +70,14 @@ trait Payload: Copy + Send + 'static {
     const WORDS: u64;
 }
 
-impl Payload for u64 {
-    const NAME: &'static str = "u64";
-    const WORDS: u64 = 1;
+/// Words; a single word is as good as a number.
+impl<const N: usize> Payload for [u64; N] {
+    const NAME: &'static str = if N == 1 { "u64" } else { "48 bytes" };
+    const WORDS: u64 = N as u64;
 
     #[inline]
     fn of(number: u64) -> Self {
-        number
-    }
-
-    #[inline]
-    fn weight(self) -> u64 {
-        self
-    }
-}
-
-impl Payload for [u64; 6] {
-    const NAME: &'static str = "48 bytes";
-    const WORDS: u64 = 6;
-
-    #[inline]
-    fn of(number: u64) -> Self {
-        [number; 6]
+        [number; N]
     }
 
     #[inline]
@@ -147,7 +133,7 @@ pub(crate) fn contests(quick: bool) -> Vec<Contest> {
     let scale = if quick { 1 } else { 100 };
     let mut contests = heap();
     // Both payloads of a workload follow each other.
-    for (few, many) in contests_of::<u64>(scale)
+    for (few, many) in contests_of::<[u64; 1]>(scale)
         .into_iter()
         .zip(contests_of::<[u64; 6]>(scale))
     {
@@ -165,7 +151,7 @@ fn heap() -> Vec<Contest> {
         let heap = Heap { burst, rounds };
         contest::<P>("heap", &heap).and("ganger-mpsc, Queue", heap.of_queue::<P>())
     }
-    vec![of::<u64>(), of::<[u64; 6]>()]
+    vec![of::<[u64; 1]>(), of::<[u64; 6]>()]
 }
 
 /// Returns the contests of each workload with a payload.

@@ -295,24 +295,24 @@ mod tests {
     use std::sync::mpsc::{Receiver, Sender, channel};
 
     /// Loses the number 7.
-    struct Lossy(Receiver<u64>);
+    struct Lossy(Receiver<[u64; 1]>);
 
-    impl Mailbox<u64> for Lossy {
+    impl Mailbox<[u64; 1]> for Lossy {
         const NAME: &'static str = "lossy";
-        type Sender = Sender<u64>;
+        type Sender = Sender<[u64; 1]>;
 
         fn channel() -> (Self::Sender, Self) {
             let (sender, receiver) = channel();
             (sender, Self(receiver))
         }
 
-        fn send(sender: &Self::Sender, item: u64) {
-            if item != 7 {
+        fn send(sender: &Self::Sender, item: [u64; 1]) {
+            if item != [7] {
                 sender.send(item).unwrap();
             }
         }
 
-        fn try_recv(&mut self) -> Option<u64> {
+        fn try_recv(&mut self) -> Option<[u64; 1]> {
             self.0.try_recv().ok()
         }
     }
@@ -321,7 +321,7 @@ mod tests {
     fn a_lost_message_is_noticed() {
         let outcome = |each| {
             let producers = Producers { producers: 2, each };
-            catch_unwind(|| Workload::<u64>::prepare::<Lossy>(&producers)())
+            catch_unwind(|| Workload::<[u64; 1]>::prepare::<Lossy>(&producers)())
         };
         assert!(outcome(6).is_ok());
         assert!(outcome(100).is_err());

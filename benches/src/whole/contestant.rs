@@ -21,6 +21,9 @@ pub(super) type Deliver = Box<dyn FnMut(u64) + Send>;
 /// Sends a message to an actor of a ring.
 pub(super) type Throw<M> = Box<dyn Fn(M) -> Result<(), Error>>;
 
+/// The ways to send to the actors of a ring.
+pub(super) type Ring<A> = Result<Vec<Throw<<A as Act>::Load>>, Error>;
+
 /// Processes that wait for a message which ends them.
 pub(super) struct Crowd {
     processes: u64,
@@ -101,11 +104,7 @@ pub(super) trait Contestant: Sized + 'static {
     }
 
     /// Starts actors, each of which has the address of the next; the last has the first one's.
-    fn ring<A: Act>(
-        &self,
-        members: u64,
-        make: impl Fn() -> A,
-    ) -> Result<Vec<Throw<A::Load>>, Error> {
+    fn ring<A: Act>(&self, members: u64, make: impl Fn() -> A) -> Ring<A> {
         let ring = self.start_all(members, |_| make())?;
         for (member, next) in ring.iter().zip(ring.iter().cycle().skip(1)) {
             Self::link::<A>(member, next.clone())?;

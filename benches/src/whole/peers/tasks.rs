@@ -1,7 +1,7 @@
 //! Ganger's tasks: processes that are async functions, in the workloads A1 to A11.
 
 use crate::whole::acts::Turn;
-use crate::whole::contestant::{Contestant, Crowd, Services, Throw, Timed, failed};
+use crate::whole::contestant::{Contestant, Crowd, Ring, Services, Throw, Timed, failed};
 use crate::whole::gate::gate;
 use crate::whole::job::Error;
 use crate::whole::load::{Act, Wire};
@@ -91,11 +91,7 @@ impl Contestant for Tasks {
         Ok(())
     }
 
-    fn ring<A: Act>(
-        &self,
-        members: u64,
-        make: impl Fn() -> A,
-    ) -> Result<Vec<Throw<A::Load>>, Error> {
+    fn ring<A: Act>(&self, members: u64, make: impl Fn() -> A) -> Ring<A> {
         let member = |_| {
             let mut act = make();
             let task = self.start(async move |cx: Cx<Wire<A::Load>>| {

@@ -6,7 +6,7 @@
 
 use super::tokio::time;
 use crate::whole::acts::{Node, Turn};
-use crate::whole::contestant::{Contestant, Services, Throw, Timed, asker, failed, throws};
+use crate::whole::contestant::{Contestant, Ring, Services, Timed, asker, failed, throws};
 use crate::whole::gate::gate;
 use crate::whole::job::Error;
 use crate::whole::load::Act;
@@ -176,11 +176,7 @@ impl Contestant for Xtra {
         Ok(())
     }
 
-    fn ring<A: Act>(
-        &self,
-        members: u64,
-        make: impl Fn() -> A,
-    ) -> Result<Vec<Throw<A::Load>>, Error> {
+    fn ring<A: Act>(&self, members: u64, make: impl Fn() -> A) -> Ring<A> {
         let _inside = self.0.enter();
         let places: Vec<(Address<Host<A>>, _)> =
             (0..members).map(|_| Mailbox::unbounded()).collect();

@@ -3,7 +3,7 @@
 mod depend;
 
 use crate::whole::acts::{CHILDREN, Turn};
-use crate::whole::contestant::{Contestant, Crowd, Throw, Timed, failed, throws};
+use crate::whole::contestant::{Contestant, Crowd, Ring, Timed, failed, throws};
 use crate::whole::gate::{Gate, gate};
 use crate::whole::job::Error;
 use crate::whole::load::Act;
@@ -136,11 +136,7 @@ impl Contestant for Tokio {
         Ok(())
     }
 
-    fn ring<A: Act>(
-        &self,
-        members: u64,
-        make: impl Fn() -> A,
-    ) -> Result<Vec<Throw<A::Load>>, Error> {
+    fn ring<A: Act>(&self, members: u64, make: impl Fn() -> A) -> Ring<A> {
         let channels = (0..members).map(|_| unbounded_channel());
         let (senders, receivers): (Vec<_>, Vec<_>) = channels.unzip();
         for (loads, next) in receivers.into_iter().zip(senders.iter().cycle().skip(1)) {
