@@ -78,14 +78,8 @@ impl OneWorker {
             Act::Timer => timers::at_once(self, rounds),
             Act::TimerStep => timers::by_steps(self, rounds),
             Act::Socket => sockets::run(self, rounds),
-            Act::Deque => {
-                deque(rounds);
-                Ok(())
-            }
-            Act::Mailbox => {
-                mailbox(rounds);
-                Ok(())
-            }
+            Act::Deque => deque(rounds),
+            Act::Mailbox => mailbox(rounds),
         };
         // The processes have ended: no answer is expected any more.
         self.held.release();
@@ -125,20 +119,22 @@ pub(crate) const ROOM: usize = 1_024;
 /// How many items are pushed before as many are popped.
 pub(crate) const DEPTH: u64 = 8;
 
-fn deque(rounds: u64) {
+fn deque(rounds: u64) -> Result<(), BoxError> {
     let worker = ganger_deque::Worker::new();
     for _ in 0..rounds / DEPTH {
         (0..DEPTH).for_each(|item| worker.push(black_box(item)));
         (0..DEPTH).for_each(|_| assert!(black_box(worker.pop()).is_some()));
     }
+    Ok(())
 }
 
-fn mailbox(rounds: u64) {
+fn mailbox(rounds: u64) -> Result<(), BoxError> {
     let (sender, receiver) = ganger_mpsc::channel();
     for item in 0..rounds {
         assert!(sender.send(black_box(item)).is_ok());
         assert!(black_box(receiver.try_recv()).is_ok());
     }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -29,43 +29,22 @@ impl Tasks {
     pub(super) fn new(workers: usize) -> Result<Self, Error> {
         let scheduler = Scheduler::builder().workers(workers).build();
         let scheduler = scheduler.map_err(failed)?;
-        let tasks = Self(scheduler);
-        let server = tasks.start(async |cx: Cx<(u64, Reply<u64>)>| {
+        let server = scheduler.spawn(async |cx: Cx<(u64, Reply<u64>)>| {
             while let Some((number, reply)) = cx.recv().await {
                 reply.complete(number);
             }
             Ok(())
         });
-        let server = server?.address().clone();
+        let server = server.map_err(failed)?.address().clone();
         let ask = move |Ask(number), reply| Ok(server.send((number, reply))?);
-        tasks.0.register_for(ask).map_err(failed)?;
-        tasks.0.start().map_err(failed)?;
-        Ok(tasks)
+        scheduler.register_for(ask).map_err(failed)?;
+        scheduler.start().map_err(failed)?;
+        Ok(Self(scheduler))
     }
+}
 
-    fn start<M, R, F, Fut>(&self, body: F) -> Result<ProcessHandle<M>, Error>
-    where
-        M: Send + 'static,
-        R: Send + 'static,
-        F: FnOnce(Cx<M>) -> Fut + Send + 'static,
-        Fut: Future<Output = Result<R, BoxError>> + Send + 'static,
-    {
-        self.0.spawn(body).map_err(failed)
-    }
-
-    /// Starts tasks that are made of their numbers.
-    fn waiters<F, Fut>(
-        &self,
-        processes: u64,
-        wait: impl Fn(u64) -> F,
-    ) -> Result<(Duration, Crowd), Error>
-    where
-        F: FnOnce(Cx<u64>) -> Fut + Send + 'static,
-        Fut: Future<Output = Result<(), BoxError>> + Send + 'static,
-    {
-        let start = |number| self.start(wait(number));
-        Crowd::start(processes, start, |waiter| waiter.send(0).map_err(failed))
-    }
+fn wake(waiter: &ProcessHandle<u64>) -> Result<(), Error> {
+    waiter.send(0).map_err(failed)
 }
 
 impl Contestant for Tasks {
@@ -79,14 +58,14 @@ impl Contestant for Tasks {
     ) -> Result<(), Error> {
         for number in 0..actors {
             let mut act = make(number);
-            let task = self.start(async move |cx: Cx<A::Load>| {
+            let task = self.0.spawn(async move |cx: Cx<A::Load>| {
                 if act.started() {
                     return Ok(());
                 }
                 while !act.heard(cx.recv().await.ok_or("cancelled")?, drop) {}
                 Ok(())
             });
-            started(task?.address().clone());
+            started(task.map_err(failed)?.address().clone());
         }
         Ok(())
     }
@@ -94,7 +73,7 @@ impl Contestant for Tasks {
     fn ring<A: Act>(&self, members: u64, make: impl Fn() -> A) -> Ring<A> {
         let member = |_| {
             let mut act = make();
-            let task = self.start(async move |cx: Cx<Wire<A::Load>>| {
+            let task = self.0.spawn(async move |cx: Cx<Wire<A::Load>>| {
                 let Some(Wire::Next(next)) = cx.recv().await else {
                     return Err("it has no next one".into());
                 };
@@ -109,7 +88,7 @@ impl Contestant for Tasks {
                 }
                 Ok(())
             });
-            Ok(task?.address().clone())
+            Ok(task.map_err(failed)?.address().clone())
         };
         let ring: Vec<_> = (0..members).map(member).collect::<Result<_, Error>>()?;
         for (member, next) in ring.iter().zip(ring.iter().cycle().skip(1)) {
@@ -134,7 +113,7 @@ impl Contestant for Tasks {
                 }
                 Ok(())
             };
-            self.start(task).map(drop)
+            self.0.spawn(task).map(drop).map_err(failed)
         })
     }
 
@@ -146,20 +125,22 @@ impl Contestant for Tasks {
             Ok(())
         };
         gate.time(processes, || {
-            (0..processes).try_for_each(|_| self.start(hit).map(drop))
+            (0..processes).try_for_each(|_| self.0.spawn(hit).map(drop).map_err(failed))
         })
     }
 
     fn crowd(&self, processes: u64) -> Result<(Duration, Crowd), Error> {
         let gate = gate();
-        self.waiters(processes, |_| {
-            async move |cx: Cx<u64>| {
+        let start = |_| {
+            let waiter = async move |cx: Cx<u64>| {
                 gate.hit();
                 cx.recv().await.ok_or("cancelled")?;
                 gate.hit();
                 Ok(())
-            }
-        })
+            };
+            self.0.spawn(waiter).map_err(failed)
+        };
+        Crowd::start(processes, start, wake)
     }
 
     fn timer_churn(&self, rounds: u64, has_step: bool) -> Timed {
@@ -177,14 +158,14 @@ impl Contestant for Tasks {
             gate.hit();
             Ok(())
         };
-        gate.time(1, || self.start(task).map(drop))
+        gate.time(1, || self.0.spawn(task).map(drop).map_err(failed))
     }
 
     fn timed_crowd(&self, processes: u64, due: Due) -> Result<(Duration, Crowd), Error> {
         let gate = gate();
-        self.waiters(processes, |number| {
+        let start = |number| {
             let due = due.at(number);
-            async move |cx: Cx<u64>| {
+            let waiter = async move |cx: Cx<u64>| {
                 gate.hit();
                 let left = due.saturating_duration_since(Instant::now());
                 if let Ok(message) = cx.timeout(left, cx.recv()).await {
@@ -192,8 +173,10 @@ impl Contestant for Tasks {
                 }
                 gate.hit();
                 Ok(())
-            }
-        })
+            };
+            self.0.spawn(waiter).map_err(failed)
+        };
+        Crowd::start(processes, start, wake)
     }
 }
 
@@ -208,19 +191,20 @@ impl Services for Tasks {
             gate.hit_with(sum);
             Ok(())
         };
-        gate.time(1, || self.start(task).map(drop))
+        gate.time(1, || self.0.spawn(task).map(drop).map_err(failed))
     }
 
     fn call(&self, calls: u64) -> Timed {
         let gate = gate();
-        let server = self.start(async move |cx: Cx<(u64, Reply<u64>)>| {
+        let server = self.0.spawn(async move |cx: Cx<(u64, Reply<u64>)>| {
             for _ in 0..calls {
                 let (number, reply) = cx.recv().await.ok_or("cancelled")?;
                 reply.complete(number);
             }
             gate.hit();
             Ok(())
-        })?;
+        });
+        let server = server.map_err(failed)?;
         let to = server.address().clone();
         let task = async move |cx: Cx| {
             let mut sum = 0;
@@ -230,6 +214,6 @@ impl Services for Tasks {
             gate.hit_with(sum);
             Ok(())
         };
-        gate.time(2, || self.start(task).map(drop))
+        gate.time(2, || self.0.spawn(task).map(drop).map_err(failed))
     }
 }

@@ -43,18 +43,10 @@ impl Ganger {
     fn time(&self, process: impl Process) -> Timed {
         gate().time(1, || self.submit(process).map(drop))
     }
+}
 
-    /// Starts a process for each number from 0 up, made by `waiter`.
-    fn waiters<P: Process>(
-        &self,
-        processes: u64,
-        waiter: impl Fn(u64) -> P,
-    ) -> Result<(Duration, Crowd), Error> {
-        let start = |number| self.submit(waiter(number));
-        Crowd::start(processes, start, |waiter| {
-            waiter.send(Message::new("end", 0)).map_err(failed)
-        })
-    }
+fn wake(waiter: &ProcessHandle) -> Result<(), Error> {
+    waiter.send(Message::new("end", 0)).map_err(failed)
 }
 
 /// A node of the tree.
@@ -218,7 +210,8 @@ impl Contestant for Ganger {
     }
 
     fn crowd(&self, processes: u64) -> Result<(Duration, Crowd), Error> {
-        self.waiters(processes, |_| Host::new(Waiter(gate())))
+        let start = |_| self.submit(Host::new(Waiter(gate())));
+        Crowd::start(processes, start, wake)
     }
 
     fn timer_churn(&self, rounds: u64, has_step: bool) -> Timed {
@@ -227,10 +220,12 @@ impl Contestant for Ganger {
 
     fn timed_crowd(&self, processes: u64, due: Due) -> Result<(Duration, Crowd), Error> {
         let (now, begin) = (Instant::now(), self.scheduler.timers().now());
-        self.waiters(processes, |number| timers::Waiter {
-            due: begin.after(due.at(number).saturating_duration_since(now)),
-            gate: gate(),
-        })
+        let start = |number| {
+            let due = begin.after(due.at(number).saturating_duration_since(now));
+            let gate = gate();
+            self.submit(timers::Waiter { due, gate })
+        };
+        Crowd::start(processes, start, wake)
     }
 
     fn nap(&self, naps: &'static Naps, processes: u64) -> Result<(), Error> {
