@@ -6,7 +6,7 @@ use crate::whole::gate::gate;
 use crate::whole::job::Error;
 use crate::whole::load::{Act, Wire};
 use crate::whole::timed::{Due, churn_time};
-use ganger_proc_api::{BoxError, Reply, TypedCommand};
+use ganger_proc_api::{Reply, TypedCommand};
 use ganger_sched::{Address, ProcessHandle, Scheduler};
 use ganger_task::Cx;
 use std::future::poll_fn;

@@ -8,8 +8,8 @@ mod tally;
 #[path = "../../../../cluster/src/timed.rs"]
 mod timed;
 
-pub use tally::{LAST, Tally, block};
-pub use timed::execute;
+pub use tally::{LAST, Tally, block, percentiles};
+pub use timed::{LARGE, Measured, SMALL, execute, round_trips, streams};
 
 use ganger_bench_options::catalog::Id;
 use ganger_bench_options::job::{Error, Job};
@@ -17,8 +17,6 @@ use std::env;
 use std::io::{BufRead, BufReader};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::time::{Duration, Instant};
-use tally::percentiles;
-use timed::{LARGE, Measured, SMALL, round_trips, streams};
 use tokio::io::AsyncReadExt;
 use tokio::runtime::Builder;
 
