@@ -83,7 +83,7 @@ pub(crate) enum Peer {
     Epoll,
 }
 
-/// The name of a value, as the command line has it.
+/// Returns the name of a value, as the command line has it.
 fn name(value: &impl ValueEnum) -> String {
     let value = value.to_possible_value();
     value.map_or_else(String::new, |it| it.get_name().to_owned())

@@ -133,7 +133,7 @@ fn millis(time: Duration) -> f64 {
 }
 
 impl Nodes {
-    /// The address of a receiver.
+    /// Returns the address of a receiver.
     fn address(&self, to: Pid) -> Result<Address<Vec<u8>>, BoxError> {
         let address = self.scheduler.address(to).ok_or("it has ended")?;
         Ok(address.typed()?)

@@ -166,8 +166,8 @@ pub(crate) mod tests {
     use std::cell::RefCell;
     use std::rc::Rc;
 
-    /// Runs each contest once. `excused` is asked for each figure, with the names of its contest and
-    /// its metric, whether the figure may fail, and whether it may be zero.
+    /// Runs each contest once. `excused` is asked for each figure, with the names of its contest
+    /// and its metric, whether the figure may fail, and whether it may be zero.
     pub(crate) fn check(contests: Vec<Contest>, excused: impl Fn(&str, &str) -> (bool, bool)) {
         for contest in contests {
             let outcome = contest.run(1);

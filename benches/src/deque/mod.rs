@@ -68,7 +68,7 @@ trait Workload {
     fn prepare<D: Deque>(&self) -> Run;
 }
 
-/// The workload with all deques, and its name in the tables, with its size.
+/// Returns the workload with all deques. Its `name` in the tables has its size.
 fn contest(name: impl Into<String>, workload: &impl Workload) -> Contest {
     let entrants = vec![
         (Ganger::NAME, workload.prepare::<Ganger>()),

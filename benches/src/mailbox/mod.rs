@@ -106,7 +106,7 @@ fn entrant<P: Payload, M: Mailbox<P>>(workload: &impl Workload<P>) -> (&'static 
     (M::NAME, workload.prepare::<M>())
 }
 
-/// The workload with all queues, and its name in the tables, with its size, without the payload.
+/// Returns the workload with all queues. Its `name` in the tables has its size, but no payload.
 fn contest<P: Payload>(name: &str, workload: &impl Workload<P>) -> Contest {
     let entrants = vec![
         entrant::<P, Ganger<P>>(workload),

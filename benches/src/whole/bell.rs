@@ -1,6 +1,5 @@
 //! The time in which a waiting process begins to run (W10).
 
-use super::board::nanos;
 use std::hint::black_box;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::{self, Thread};
@@ -71,6 +70,11 @@ impl Bell {
 }
 
 /// Returns nanoseconds, which fit for as long as any program runs.
+/// Returns a time in nanoseconds.
+pub(super) fn nanos(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,6 +1,6 @@
 //! The lateness of processes that should run every millisecond (W12), or at a message (W13b, W13c).
 
-use super::bell::LAST;
+use super::bell::{LAST, nanos};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -108,11 +108,6 @@ impl Board {
         let rows = self.cells.chunks(self.processes.max(1)).enumerate();
         rows.flat_map(row).map(duration)
     }
-}
-
-/// Returns nanoseconds, which fit for as long as any program runs.
-pub(super) fn nanos(time: Duration) -> u64 {
-    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// Returns the time of a number made by [`units`].

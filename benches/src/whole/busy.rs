@@ -12,7 +12,7 @@ use std::env;
 use std::hint::black_box;
 use std::process::{Child, Command, Stdio};
 
-/// The variable of the environment that makes `ganger-workload` such a program: its parent's number.
+/// The variable that makes `ganger-workload` such a program: the number of its parent.
 pub const PARENT: &str = "GANGER_COMPUTE_BESIDE";
 
 /// A program on each processor, until this is dropped.

@@ -21,8 +21,8 @@ pub(super) struct Gate {
     owner: Thread,
 }
 
-/// Returns the gate that all processes of the program hit. It is of the thread that asks first, which
-/// measures.
+/// Returns the gate that all processes of the program hit. The thread that asks first owns the
+/// gate, and measures.
 pub(super) fn gate() -> &'static Gate {
     static GATE: LazyLock<&'static Gate> = LazyLock::new(Gate::new);
     &GATE

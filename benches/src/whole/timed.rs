@@ -1,6 +1,7 @@
 //! The waits of timers (W14 to W17), and the lateness of sleeping processes (W16).
 
-use super::board::{nanos, units};
+use super::bell::nanos;
+use super::board::units;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};

@@ -114,7 +114,7 @@ impl Ganger {
         Ok(time)
     }
 
-    /// `child` makes the child of its factory.
+    /// Restarts a failing process; `child` makes the child of its factory.
     fn restarts(&self, restarts: u64, child: fn(ChildSpec) -> ChildSpec) -> Timed {
         let left = Arc::new(AtomicU64::new(restarts));
         let gate = gate();
