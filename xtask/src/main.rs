@@ -48,7 +48,7 @@ enum Task {
     Bench(bench::Options),
     /// Builds the book of the documents, and opens it on demand
     ///
-    /// Needs mdbook, except for `--check`.
+    /// Installs mdbook in `target/tools` where it is missing.
     Book(book::Options),
     /// Runs the gate: all checks that a change must pass before it is merged
     ///

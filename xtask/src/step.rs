@@ -2,7 +2,7 @@
 
 use crate::cargo::Cargo;
 use crate::totals::Totals;
-use crate::{Failure, clippy, engines, features, fuzz, instructions, loom, mutants};
+use crate::{Failure, book, clippy, engines, features, fuzz, instructions, loom, mutants};
 use crate::{packed, readme, sanitize, soak, tidy};
 use clap::ValueEnum;
 use std::env;
@@ -20,7 +20,7 @@ pub(crate) enum Step {
     Test,
     /// the facade builds with no feature and with each, and the queues need little
     Features,
-    /// the documentation builds without warnings
+    /// the documentation builds without warnings, and the book
     Doc,
     /// the engines pass their tests with a real broker, their formatting and lints are right
     Engines,
@@ -97,7 +97,8 @@ impl Step {
             Self::Features => features::run(),
             Self::Doc => Cargo::new("doc --workspace --all-features --no-deps")
                 .env("RUSTDOCFLAGS", "-D warnings")
-                .run(),
+                .run()
+                .and_then(|()| book::run(book::Options::default())),
             Self::Engines => return engines::run(totals),
             Self::Loom => loom::run(&loom::Options::of_the_gate(), totals),
             Self::Models => loom::run(&loom::Options::default(), totals),

@@ -24,8 +24,8 @@ pub(crate) const HELP: [(&str, &str); 17] = [
     ("Enter", "show the process, or the processes of a group"),
     ("Esc", "back; in the processes, clear the filter"),
     (
-        "p g e w o a l, Tab",
-        "processes groups tree waits sockets alarms letters",
+        "p g e w o c a l, Tab",
+        "processes groups tree waits sockets nodes alarms letters",
     ),
     ("< >, Left Right", "sort by another column; fold the tree"),
     ("r", "turn the order around"),
@@ -195,5 +195,17 @@ impl App {
     fn go(&mut self, to: usize) {
         let ids = self.ids();
         self.cursor().go(to, &ids);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_help_has_the_key_of_each_view() {
+        let keys = String::from_iter(View::ALL.iter().filter_map(|view| view.key()));
+        let shown = HELP.map(|(keys, _)| keys.replace(' ', ""));
+        assert!(shown.contains(&format!("{keys},Tab")), "{keys}: {shown:?}");
     }
 }

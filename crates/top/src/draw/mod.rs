@@ -234,7 +234,7 @@ fn bottom(app: &App, theme: Theme) -> Line<'static> {
     if let Link::Lost { why, .. } = &app.link {
         return Line::styled(why.clone(), theme.warning());
     }
-    let keys = "? help  / filter  < > sort  pgewoal views  Enter one  x act  t trace  q quit";
+    let keys = "? help  / filter  < > sort  pgewocal views  Enter one  x act  t trace  q quit";
     Line::styled(keys, theme.dim())
 }
 
