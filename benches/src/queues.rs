@@ -57,7 +57,8 @@ fn samples(id: Id, outcome: &Outcome) -> Vec<Sample> {
     samples
 }
 
-/// The name of a figure: the contest, Ganger's variant, and the metric where a contest has several.
+/// Returns the name of a figure: the contest, Ganger's variant, and the metric where a contest has
+/// several.
 fn variant(contest: &str, own: &str, metric: &str, metrics: &[&str]) -> String {
     match metrics {
         [_] => format!("{contest}{own}"),

@@ -14,7 +14,7 @@ pub(crate) struct Summary {
 }
 
 impl Summary {
-    /// Of the measured values; `None` without any.
+    /// Creates the summary of the measured values; `None` without any.
     pub(crate) fn of(values: &[Option<f64>]) -> Option<Self> {
         let all = || values.iter().copied().flatten();
         Some(Self {
@@ -40,7 +40,7 @@ pub(crate) fn ratio(theirs: &[Option<f64>], ours: &[Option<f64>]) -> Option<f64>
     median(pairs.map(|(theirs, ours)| theirs / ours))
 }
 
-/// The median of the measured values.
+/// Returns the median of the measured values.
 pub(crate) fn median(values: impl IntoIterator<Item = f64>) -> Option<f64> {
     let mut sorted: Vec<f64> = values.into_iter().collect();
     sorted.sort_by(f64::total_cmp);

@@ -1,6 +1,6 @@
 //! Figures as people read them.
 
-/// Three digits, or all before the point.
+/// Returns a number with three digits, or with all digits before the point.
 pub(crate) fn figure(x: f64) -> String {
     match x {
         0.0 => "0".to_owned(),
@@ -12,12 +12,12 @@ pub(crate) fn figure(x: f64) -> String {
     }
 }
 
-/// How many times something is.
+/// Returns a ratio as text: `2.50×`.
 pub(crate) fn times(x: f64) -> String {
     format!("{}×", figure(x))
 }
 
-/// A figure with its unit; a pure number has none.
+/// Returns a figure with its unit; a pure number has none.
 pub(crate) fn with_unit(figure: &str, unit: &str) -> String {
     match unit {
         "x" | "" => figure.to_owned(),
@@ -25,7 +25,7 @@ pub(crate) fn with_unit(figure: &str, unit: &str) -> String {
     }
 }
 
-/// With a comma between thousands.
+/// Inserts a comma between thousands.
 fn with_commas(digits: &str) -> String {
     let mut text = String::new();
     for (nth, digit) in digits.chars().enumerate() {
@@ -37,7 +37,7 @@ fn with_commas(digits: &str) -> String {
     text
 }
 
-/// A number as short as an axis needs it: `1`, `10 k`, `2.5 M`.
+/// Returns a number as short as an axis needs it: `1`, `10 k`, `2.5 M`.
 pub(crate) fn short(x: f64) -> String {
     let (scaled, suffix) = match x.abs() {
         size if size >= 1e9 => (x / 1e9, " G"),

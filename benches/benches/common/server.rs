@@ -39,7 +39,7 @@ impl Drop for Server {
     }
 }
 
-/// Until the standard input of this server ends.
+/// Waits until the standard input of this server ends.
 pub(crate) fn until_end() -> Result<(), Failure> {
     io::stdin().read_to_end(&mut Vec::new())?;
     Ok(())

@@ -48,7 +48,8 @@ struct Connection {
     back: usize,
 }
 
-/// A quarter of the time comes first, and does not count.
+/// Returns the figures of requests over `connections` connections for `time`. The requests of a
+/// quarter of the time come first; their latencies do not count.
 pub(crate) fn run(port: u16, connections: usize, time: Duration) -> Result<Figures, Failure> {
     idle::raise_limit();
     let epoll = epoll::create(CreateFlags::CLOEXEC)?;

@@ -188,7 +188,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Each of the peers runs once within each repetition.
+    /// Measures the peers in turns, each once within each repetition.
     fn take_turns(
         &self,
         title: &str,

@@ -27,21 +27,22 @@ pub trait Carrier: Copy {
     /// Its engines.
     type Engine: Engine + Clone + 'static;
 
-    /// The engine of a node.
+    /// Creates the engine of a node.
     fn engine(self, place: &Place) -> Self::Engine;
 
-    /// Where other nodes find it, once it runs.
+    /// Returns where other nodes find the engine, once it runs.
     ///
     /// # Errors
     /// It does not run.
     fn seed(self, engine: &Self::Engine) -> Result<String, BoxError>;
 
-    /// Whether it has TLS here.
+    /// Returns whether the carrier has TLS here.
     fn has_tls(self) -> bool {
         true
     }
 
-    /// The store of the engine. Without one, the second node has a registrar where names are taken.
+    /// Returns the store of the engine. Without a store, the second node has a registrar where
+    /// names are taken.
     ///
     /// # Errors
     /// There is no store where one is meant to be.
@@ -89,7 +90,7 @@ impl How {
 }
 
 impl Place {
-    /// The node of this program, if it is a second program.
+    /// Returns the node of this program; `None` for the first program.
     pub fn of_second() -> Option<Self> {
         let told = |name| env::var(name).unwrap_or_default();
         let mut all = How::ALL.into_iter();
@@ -209,12 +210,12 @@ impl Nodes {
         Ok(nodes)
     }
 
-    /// The process of the second node that starts others.
+    /// Finds the boss of the second node: the process that starts receivers and members there.
     pub(crate) fn boss(&self) -> Result<Pid, BoxError> {
         self.boss_of(OTHERS[0])
     }
 
-    /// The same processes of all other nodes.
+    /// Finds the bosses of all other nodes.
     pub(crate) fn bosses(&self) -> Result<Vec<Pid>, BoxError> {
         let nodes = OTHERS[..self.others.len()].iter();
         nodes.map(|node| self.boss_of(node)).collect()
@@ -231,7 +232,7 @@ impl Nodes {
         Err(format!("{node} has no boss").into())
     }
 
-    /// The program of the second node.
+    /// Returns the program of the second node.
     pub(crate) fn second(&mut self) -> &mut Second {
         &mut self.others[0]
     }

@@ -27,7 +27,7 @@ const TURNS: usize = 5;
 
 const PRODUCERS: u64 = 10;
 
-/// The first program's part of a run.
+/// Runs the first program's part of a run.
 pub(crate) fn run<C: Carrier>(job: &Job, carrier: C) -> Measured {
     let start = |how, others| Nodes::start(job, carrier, how, others);
     let trips = |how| {
@@ -91,7 +91,7 @@ pub(crate) fn run<C: Carrier>(job: &Job, carrier: C) -> Measured {
     }
 }
 
-/// The same figures by other names.
+/// Returns the same figures by other names.
 fn named<const N: usize>(
     figures: Vec<(&'static str, f64)>,
     names: [&'static str; N],
@@ -99,8 +99,8 @@ fn named<const N: usize>(
     names.into_iter().zip(figures.into_iter().map(|it| it.1))
 }
 
-/// X6: sends so many messages at half of the speed at which `quick` took the same number. `send`
-/// gets the number of the message, and the number of those that are due.
+/// Sends `count` messages for X6, at half of the speed at which `quick` took the same number.
+/// `send` gets how many messages are due, and the number of the message.
 pub(crate) fn paced(
     count: u64,
     quick: Duration,
@@ -119,7 +119,7 @@ pub(crate) fn paced(
     Ok(())
 }
 
-/// X6: the times from send to receipt, in us.
+/// Returns the times of X6 from send to receipt, in us.
 pub(crate) fn one_way(count: u64, account: [u64; 3]) -> Measured {
     came_all(count, account[0])?;
     Ok(vec![
@@ -172,7 +172,7 @@ impl Nodes {
         Ok(percentiles(&mut times))
     }
 
-    /// X16: the times in which a process gets names, each after the one before.
+    /// Measures X16: the times in which a process gets names, each after the name before.
     fn take_names(&self, count: u64) -> Result<[u64; 2], BoxError> {
         let names = self.cluster.strong_names()?;
         let owner = self.scheduler.spawn(actor_fn(|_, lost: NameLost, _| {
@@ -214,7 +214,7 @@ impl Nodes {
         Ok(came)
     }
 
-    /// The account of a receiver.
+    /// Asks a receiver for its account.
     fn account(&self, to: Pid) -> Result<[u64; 3], BoxError> {
         let asks = self
             .scheduler
@@ -223,8 +223,8 @@ impl Nodes {
         Ok(account.try_into().map_err(|_| "it is no account")?)
     }
 
-    /// X5: the time of a broadcast, until each other node has told that all of its members have the
-    /// message; and the frames of a broadcast to a node.
+    /// Measures X5: the time of a broadcast, until each other node has told that all of its members
+    /// have the message; and the frames of a broadcast to a node.
     fn broadcasts(&self, count: u64) -> Measured {
         let bosses = self.bosses()?;
         let (nodes, each) = (bosses.len(), MEMBERS_IN_ALL / bosses.len());
@@ -336,7 +336,7 @@ impl Nodes {
         ])
     }
 
-    /// The time until a monitor says that the second program has ended.
+    /// Measures the time until a monitor says that the second program has ended.
     fn end(mut self, end: impl FnOnce(&mut Self) -> Result<(), BoxError>) -> Result<f64, BoxError> {
         let to = self.receivers(1)?;
         let (watcher, told) = watcher(&self.scheduler, 1)?;
@@ -350,7 +350,7 @@ impl Nodes {
         check(cause).map(|()| time)
     }
 
-    /// X10: the processor time of each of the other nodes, without any work.
+    /// Measures X10: the processor time of each of the other nodes, without any work.
     fn idle(&self, job: &Job) -> Measured {
         let time = if job.is_quick() { SETTLED } else { 5 * SETTLED };
         thread::sleep(SETTLED);
@@ -392,7 +392,7 @@ fn check(cause: Option<ExitCause>) -> Result<(), BoxError> {
     }
 }
 
-/// A process that monitors the processes that it gets, `count` in all.
+/// Starts a process that monitors the processes of the messages to it, `count` in all.
 fn watcher(scheduler: &Scheduler, count: u64) -> Result<(ProcessHandle, Receiver<Told>), BoxError> {
     let (tell, told) = channel();
     let (mut watched, mut ended, mut first) = (0, 0, None);
@@ -425,8 +425,8 @@ fn watcher(scheduler: &Scheduler, count: u64) -> Result<(ProcessHandle, Receiver
     Ok((watcher, told))
 }
 
-/// X10: a round trip of a pair, and a message of many producers to one consumer, in a scheduler by
-/// itself and in a node, in turns.
+/// Measures X10: a round trip of a pair, and a message of many producers to one consumer, in a
+/// scheduler by itself and in a node, in turns.
 fn beside(alone: &Scheduler, node: &Scheduler, count: u64) -> Measured {
     let names = ["round trip, alone", "round trip", "fan in, alone", "fan in"];
     let mut all = names.map(|name| (name, f64::INFINITY));
@@ -498,7 +498,7 @@ fn fan_in(scheduler: &Scheduler, count: u64) -> Result<f64, BoxError> {
     came_all(PRODUCERS * each * (each - 1) / 2, sum).map(|()| time)
 }
 
-/// The bytes of this program that are in memory.
+/// Returns how many bytes of this program are in memory.
 fn resident() -> Result<u64, BoxError> {
     let text = std::fs::read_to_string("/proc/self/status")?;
     let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"));
@@ -506,7 +506,7 @@ fn resident() -> Result<u64, BoxError> {
     Ok(kibi.trim_end_matches(" kB").parse::<u64>()? << 10)
 }
 
-/// The processor time of all threads of a program.
+/// Returns the processor time of all threads of a program.
 fn processor_time(program: u32) -> Result<Duration, BoxError> {
     let mut nanos = 0;
     for thread in std::fs::read_dir(format!("/proc/{program}/task"))? {

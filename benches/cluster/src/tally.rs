@@ -5,7 +5,7 @@ use std::time::SystemTime;
 /// The number of the message after which the receiver answers.
 pub const LAST: u64 = u64::MAX;
 
-/// A message: its number, the time of its sending if it counts, and zeros.
+/// Creates a message: its number, the time of its sending if it counts, and zeros.
 pub fn block(number: u64, sent: u64, size: usize) -> Vec<u8> {
     let mut block = vec![0; size];
     block[..8].copy_from_slice(&number.to_le_bytes());
@@ -13,7 +13,7 @@ pub fn block(number: u64, sent: u64, size: usize) -> Vec<u8> {
     block
 }
 
-/// The time, in nanoseconds, the same in all programs of a machine.
+/// Returns the time, in nanoseconds, the same in all programs of a machine.
 ///
 /// # Panics
 /// Before 1970.
@@ -50,7 +50,7 @@ impl Tally {
         None
     }
 
-    /// Whether all so far have come in their order.
+    /// Returns whether all messages so far have come in their order.
     pub(crate) fn is_right(&self) -> bool {
         !self.is_wrong
     }
@@ -61,7 +61,7 @@ impl Tally {
     }
 }
 
-/// The 50th and the 99th percentile; 0 of nothing.
+/// Returns the 50th and the 99th percentile; 0 of nothing.
 pub fn percentiles(times: &mut [u64]) -> [u64; 2] {
     times.sort_unstable();
     [50, 99].map(|percent| times.get(times.len() * percent / 100).copied().unwrap_or(0))

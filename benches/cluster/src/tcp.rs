@@ -69,7 +69,7 @@ fn serve(mut stream: TcpStream, answers_all: bool) -> Result<(), BoxError> {
     Ok(())
 }
 
-/// The length of the next message; none at the end.
+/// Reads the length of the next message; `None` at the end.
 fn length(input: &mut impl Read) -> Result<Option<usize>, BoxError> {
     let mut length = [0; 4];
     match input.read(&mut length[..1])? {

@@ -36,8 +36,8 @@ pub fn execute(run: impl FnOnce(&Job) -> Measured) -> ExitCode {
     report(&job, measured.map_err(failed))
 }
 
-/// X1: times of round trips, in us, after a warm-up. `run` does so many, and returns the 50th and
-/// the 99th percentile in nanoseconds.
+/// Measures round trips, as X1 does, in us, after a warm-up. `run` does as many round trips as its
+/// argument says, and returns the 50th and the 99th percentile in nanoseconds.
 ///
 /// # Errors
 /// Those of `run`.
@@ -48,8 +48,8 @@ pub fn round_trips(job: &Job, run: impl Fn(u64) -> Result<[u64; 2], BoxError>) -
     Ok(vec![("p50", micros(p50)), ("p99", micros(p99))])
 }
 
-/// X2, X3, X4: the time of a message, in ns, after a warm-up. `run` sends so many, and returns how
-/// many have come in their order.
+/// Measures the time of a message for X2, X3 and X4, in ns, after a warm-up. `run` sends as many
+/// messages as its argument says, and returns how many have come in their order.
 ///
 /// # Errors
 /// Those of `run`; and when not all have come.

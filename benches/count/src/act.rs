@@ -13,14 +13,14 @@ macro_rules! acts {
             /// All of them.
             pub(crate) const ALL: &[Self] = &[$(Self::$act,)+];
 
-            /// The name on the command line and in figures.
+            /// Returns the name on the command line and in figures.
             pub(crate) fn name(self) -> &'static str {
                 match self {
                     $(Self::$act => $name,)+
                 }
             }
 
-            /// Its description, for people.
+            /// Returns the description, for people.
             pub(crate) fn what(self) -> &'static str {
                 match self {
                     $(Self::$act => $what,)+

@@ -46,7 +46,8 @@ pub(crate) fn play(halves: [ProcessHandle<Ball>; 2], sends: u64) -> Result<(), B
 /// A number, which is answered with itself.
 pub(crate) struct Question(pub(crate) u64, pub(crate) Reply<u64>);
 
-/// A process asks for each of the numbers down to 1, after the answer to the number before.
+/// Runs a process that asks for each of the numbers down to 1, after the answer to the number
+/// before.
 pub(crate) fn call(worker: &OneWorker, calls: u64) -> Result<(), BoxError> {
     let mut left = calls;
     let server = actor_fn(move |_, Question(number, reply): Question, out| {

@@ -60,8 +60,8 @@ pub(crate) fn register(scheduler: &Scheduler) -> Result<Held, BoxError> {
     Ok(held)
 }
 
-/// A process yields a command with each of the numbers down to 1, after the answer to the command
-/// before.
+/// Runs a process that yields a command with each of the numbers down to 1, after the answer to the
+/// command before.
 pub(crate) fn run(worker: &OneWorker, commands: u64) -> Result<(), BoxError> {
     let mut left = commands;
     let asker = process_fn(move |_, events, out| {
@@ -83,8 +83,8 @@ pub(crate) fn run(worker: &OneWorker, commands: u64) -> Result<(), BoxError> {
     ended(worker.submit(asker)?)
 }
 
-/// A client sends a message to the server and yields a command, again after each answer, which the
-/// server gives.
+/// Runs a client that sends a message to the server and yields a command, again after each answer,
+/// which the server gives.
 pub(crate) fn ask(worker: &OneWorker, commands: u64) -> Result<(), BoxError> {
     let mut left = commands;
     let server = worker.submit(process_fn(move |_, events, out| {

@@ -10,7 +10,7 @@ use std::sync::{Condvar, Mutex, PoisonError};
 /// used again.
 pub(crate) const AT_ONCE: u64 = 512;
 
-/// Each submits the next, and ends.
+/// Runs a chain of processes: each submits the next, and ends.
 pub(crate) fn chain(worker: &OneWorker, processes: u64) -> Result<(), BoxError> {
     let (last, ended) = mpsc::channel();
     let first = Link {
@@ -21,7 +21,7 @@ pub(crate) fn chain(worker: &OneWorker, processes: u64) -> Result<(), BoxError> 
     Ok(ended.recv()?)
 }
 
-/// This thread submits all of them.
+/// Submits all processes from this thread.
 pub(crate) fn from_outside(worker: &OneWorker, processes: u64) -> Result<(), BoxError> {
     (0..processes / AT_ONCE).try_for_each(|_| at_once(worker, AT_ONCE))?;
     match processes % AT_ONCE {

@@ -82,7 +82,7 @@ pub(crate) fn channel(worker: &OneWorker, capacity: usize, values: u64) -> Resul
     ended(receiver)
 }
 
-/// A single task, which finds the mutex free each time.
+/// Runs a single task, which finds the mutex free each time.
 pub(crate) fn free_mutex(worker: &OneWorker, turns: u64) -> Result<(), BoxError> {
     let task = worker.scheduler.spawn(async move |_: Cx| {
         let mutex = ganger_lock::Mutex::new(0);
@@ -94,7 +94,7 @@ pub(crate) fn free_mutex(worker: &OneWorker, turns: u64) -> Result<(), BoxError>
     ended(task)
 }
 
-/// Two tasks: each keeps the mutex over a step, so that the other waits for its turn.
+/// Runs two tasks: each keeps the mutex over a step, so that the other waits for its turn.
 pub(crate) fn mutex(worker: &OneWorker, turns: u64) -> Result<(), BoxError> {
     let mutex = Arc::new(ganger_lock::Mutex::new(0_u64));
     let contender = |turns: u64| {

@@ -8,7 +8,7 @@ use std::time::Duration;
 /// The number of timers of a step.
 pub(crate) const BATCH: u64 = 128;
 
-/// From 1 s to 60 s, as timeouts are.
+/// Returns a time from 1 s to 60 s, as timeouts are.
 fn later(timer: u64) -> Duration {
     Duration::from_secs(1 + timer * 7_919 % 60)
 }

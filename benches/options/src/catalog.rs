@@ -80,7 +80,7 @@ macro_rules! names {
             /// All, in the order of the tables.
             pub const ALL: &[Self] = &[$(Self::$variant,)+];
 
-            /// As it is said on the command line and in JSON.
+            /// Returns the name on the command line and in JSON.
             pub const fn name(self) -> &'static str {
                 match self {
                     $(Self::$variant => $name,)+
@@ -162,7 +162,7 @@ impl Id {
         (Self::W14..=Self::W17).contains(&self) || is_async || supervised.contains(&self)
     }
 
-    /// Whether Ganger's processes are async functions in it.
+    /// Returns whether Ganger's processes are async functions in the workload.
     pub fn is_async(self) -> bool {
         (Self::A1..=Self::A11).contains(&self)
     }
@@ -174,7 +174,7 @@ impl Peer {
         self == Self::Tcp
     }
 
-    /// Its language.
+    /// Returns the language of the peer.
     pub fn kind(self) -> Kind {
         match self {
             Self::Go => Kind::Go,

@@ -41,7 +41,7 @@ impl Mode {
         *self == Self::AsIs
     }
 
-    /// For people.
+    /// Returns the mode in words, for people.
     pub fn text(self) -> &'static str {
         match self {
             Self::AsIs => "as the machine is",

@@ -92,12 +92,12 @@ pub struct Options {
 }
 
 impl Options {
-    /// How much each run does.
+    /// Returns how much each run does.
     pub fn size(&self) -> Size {
         if self.quick { Size::Quick } else { Size::Full }
     }
 
-    /// How many times each peer runs each workload.
+    /// Returns how many times each peer runs each workload.
     pub fn reps(&self) -> usize {
         let default = if self.quick { 3 } else { 5 };
         self.reps.map_or(default, usize::from)
@@ -109,7 +109,7 @@ impl Options {
         self.mode.unwrap_or(default).all()
     }
 
-    /// How long a run may take.
+    /// Returns how long a run may take.
     pub fn limit(&self) -> Duration {
         let default = if self.quick { 60 } else { 180 };
         Duration::from_secs(self.limit.unwrap_or(default))
@@ -150,7 +150,7 @@ fn part(percent: &str) -> Result<f64, &'static str> {
     }
 }
 
-/// How many processors this program may use.
+/// Returns how many processors this program may use.
 pub fn cores() -> usize {
     thread::available_parallelism().map_or(1, usize::from)
 }

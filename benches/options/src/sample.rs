@@ -44,7 +44,7 @@ pub struct Sample {
 pub const BUCKETS: usize = 100;
 
 impl Sample {
-    /// A figure of a job.
+    /// Creates a figure of a job.
     ///
     /// # Panics
     /// When the catalog has no such variant of the workload.

@@ -12,7 +12,7 @@ pub enum Size {
 }
 
 impl Size {
-    /// As it is said on the command line.
+    /// Returns the name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Full => "full",

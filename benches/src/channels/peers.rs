@@ -114,7 +114,7 @@ macro_rules! channel {
     };
 }
 
-/// Both ends of a channel with many receivers.
+/// Returns both ends of a channel with many receivers.
 fn shared<S, R: Clone>((sender, receiver): (S, R), receivers: usize) -> Option<(S, Vec<R>)> {
     Some((sender, vec![receiver; receivers]))
 }

@@ -92,7 +92,7 @@ impl Work {
         figures.first().copied()
     }
 
-    /// How many each sender sends.
+    /// Returns how many values each sender sends.
     fn each(self) -> u64 {
         self.values / self.senders
     }

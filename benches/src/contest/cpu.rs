@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 pub(crate) use system::{allowed, pin};
 
-/// How many processors threads can be pinned to; 1 where they cannot.
+/// Returns how many processors threads can be pinned to; 1 where they cannot.
 pub(crate) fn count() -> usize {
     allowed().len().max(1)
 }
@@ -81,7 +81,7 @@ mod system {
         }
     }
 
-    /// How long the calling thread has run.
+    /// Returns how long the calling thread has run.
     pub(super) fn thread_time() -> Duration {
         let time = clock_gettime(ClockId::ThreadCPUTime);
         Duration::try_from(time).expect("a time that has run is not negative")
@@ -98,7 +98,7 @@ mod system {
     #[derive(Debug)]
     pub(crate) struct Pinned;
 
-    /// None.
+    /// Returns no processors: threads can't be pinned here.
     pub(crate) fn allowed() -> &'static [usize] {
         &[]
     }
@@ -108,7 +108,7 @@ mod system {
         Pinned
     }
 
-    /// The time since the first call.
+    /// Returns the time since the first call.
     pub(super) fn thread_time() -> Duration {
         static START: LazyLock<Instant> = LazyLock::new(Instant::now);
         START.elapsed()

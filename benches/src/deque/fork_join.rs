@@ -22,7 +22,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A kind of task.
 pub(super) trait Job: Copy + Send + Sync + 'static {
-    /// The first task.
+    /// Returns the first task.
     fn root(&self) -> u64;
 
     /// Returns the number of tasks in all.

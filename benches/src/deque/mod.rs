@@ -43,7 +43,7 @@ trait Deque: Send + Sized + 'static {
     /// Makes the next steal cheap, if the deque has a means.
     fn expose(&self) {}
 
-    /// A thief's handle.
+    /// Returns a thief's handle.
     fn stealer(&self) -> Self::Stealer;
 
     /// Takes the oldest item.

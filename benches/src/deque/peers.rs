@@ -114,7 +114,7 @@ impl Deque for St3 {
         self.0.stealer()
     }
 
-    /// The simplest steal of an item is a batch of 1, whose last item is returned.
+    /// Steals a batch of 1, the simplest steal of an item.
     #[inline]
     fn steal(from: &Self::Stealer, own: &Self) -> Option<u64> {
         let stolen = from.steal_and_pop(&own.0, |_| 1);
@@ -127,7 +127,8 @@ impl Deque for St3 {
         from.steal(&own.0, half).is_ok()
     }
 
-    /// A stealer tells the number of items only to the function that chooses how many to take.
+    /// Returns whether a steal of no items fails and sees none: a stealer tells the number of items
+    /// only to the function that chooses how many to take.
     #[inline]
     fn is_empty(from: &Self::Stealer, own: &Self) -> bool {
         let mut items = 0;

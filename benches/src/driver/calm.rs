@@ -61,7 +61,7 @@ impl Calm {
         self.runs += 1;
     }
 
-    /// For people.
+    /// Returns a sentence for people.
     pub(super) fn text(&self) -> String {
         let Self { runs, busy, load } = self;
         let seconds = (LOOKS * LOOK).as_secs();
@@ -143,7 +143,7 @@ mod system {
 mod system {
     use std::time::Duration;
 
-    /// Not known.
+    /// Returns `None`: the load is not known here.
     pub(super) fn load(_time: Duration) -> Option<f64> {
         None
     }

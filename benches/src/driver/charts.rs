@@ -46,7 +46,7 @@ pub(super) fn write_charts(view: &View<'_>, folder: &Path) -> Result<(), String>
     })
 }
 
-/// The charts, with their titles and names.
+/// Draws the charts, each with its title and its name.
 fn drawn(view: &View<'_>) -> impl Iterator<Item = (String, String, Svg)> {
     let title = "Ganger beside the best peer in every workload";
     let overview = overview(&view.rows);

@@ -76,7 +76,7 @@ pub(super) fn run(mut command: Command, limit: Duration, stop: &Stop) -> Ending 
     }
 }
 
-/// The result of a run, from its exit status and its output.
+/// Returns the result of a run, from its exit status and its output.
 fn ending(status: ExitStatus, said: &str, complaint: &str) -> Ending {
     let mut lines = said.lines().filter(|line| !line.trim().is_empty());
     let or = |otherwise: &str| match complaint {

@@ -6,7 +6,7 @@ use super::plan::Curve;
 use crate::whole::catalog::{Id, Peer};
 use ganger_bench_options::mode::Mode;
 
-/// The same in every call: each peer takes half as long again as the peer before.
+/// Returns the same results in every call: each peer takes half as long again as the peer before.
 pub(crate) fn results() -> Results {
     let base = Point::of(2, Mode::AsIs);
     let mut figures = Vec::new();

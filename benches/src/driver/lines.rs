@@ -215,7 +215,7 @@ impl Results {
         }
     }
 
-    /// Whether a peer crashed, or did not end, in anything.
+    /// Returns whether a peer crashed, or did not end, in any workload.
     pub(super) fn has_failed(&self, peer: Peer) -> bool {
         let is_failure = |reason| matches!(reason, Reason::Crashed | Reason::Timeout);
         let mut absences = self.absences.iter();
@@ -235,7 +235,7 @@ impl Results {
 }
 
 impl Reason {
-    /// In a word or two.
+    /// Returns the reason in a word or two.
     pub(super) fn text(self) -> &'static str {
         match self {
             Self::NotInstalled => "not installed",

@@ -131,7 +131,7 @@ mod tests {
         (name.to_owned(), policy.parse().unwrap(), allowed)
     }
 
-    /// The loops among the threads of this process.
+    /// Returns the loops among the threads of this process.
     fn loops() -> Vec<(i32, String)> {
         let mut loops = Vec::new();
         for task in fs::read_dir("/proc/self/task").unwrap() {

@@ -71,7 +71,7 @@ fn said(command: &mut Command) -> Option<String> {
     output.status.success().then(|| text.trim().to_owned())
 }
 
-/// The model of the processor, where the system says it.
+/// Returns the model of the processor, where the system says it.
 fn cpu_model() -> Option<String> {
     let info = fs::read_to_string("/proc/cpuinfo").ok()?;
     let model = info.lines().find(|line| line.starts_with("model name"))?;
@@ -79,7 +79,7 @@ fn cpu_model() -> Option<String> {
     Some(model.trim().to_owned())
 }
 
-/// The system and its version.
+/// Returns the system and its version.
 fn system() -> String {
     match fs::read_to_string("/proc/sys/kernel/osrelease") {
         Ok(release) => format!("Linux {}", release.trim()),

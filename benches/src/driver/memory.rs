@@ -14,7 +14,7 @@ const WANTED: u64 = 512 << 20;
 /// The divisor of the available memory for a request.
 const PART: u64 = 4;
 
-/// How many bytes of memory may be used; `None` where the system does not say.
+/// Returns how many bytes of memory may be used; `None` where the system does not say.
 pub(super) fn available() -> Option<u64> {
     let info = fs::read_to_string("/proc/meminfo").ok()?;
     Some(1024 * number(&info, "MemAvailable:")?)
@@ -32,7 +32,7 @@ pub(super) fn warm() {
     }
 }
 
-/// How many of the available bytes are touched.
+/// Returns how many of the available bytes are touched.
 fn wanted(available: u64) -> usize {
     usize::try_from(WANTED.min(available / PART)).unwrap_or(0)
 }

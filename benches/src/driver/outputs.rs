@@ -43,13 +43,13 @@ impl Outputs {
         write(&self.json, &text)
     }
 
-    /// The report.
+    /// Returns the path of the report.
     pub(super) fn markdown(&self) -> PathBuf {
         self.folder.join("report.md")
     }
 }
 
-/// Whether the file could be written; it stays as it is.
+/// Checks that the file can be written; the file stays as it is.
 ///
 /// # Errors
 /// The path, and why not.
@@ -80,7 +80,7 @@ pub(super) fn write(path: &Path, content: impl AsRef<[u8]>) -> Result<(), String
     written.map_err(|error| refused(path, &error))
 }
 
-/// The folder of the workspace.
+/// Returns the folder of the workspace.
 pub(super) fn root() -> &'static Path {
     let benches = Path::new(env!("CARGO_MANIFEST_DIR"));
     benches.parent().unwrap_or(benches)

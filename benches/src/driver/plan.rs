@@ -60,7 +60,7 @@ impl Curve {
         }
     }
 
-    /// Its name.
+    /// Returns the name of the parameter.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Workers => "workers",
@@ -127,7 +127,7 @@ pub(super) fn plan(options: &Options) -> Vec<Contest> {
     plan_on(options, cores())
 }
 
-/// As [`plan`], on a machine with this number of cores.
+/// Plans as [`plan`] does, on a machine with this number of cores.
 fn plan_on(options: &Options, cores: usize) -> Vec<Contest> {
     let size = options.size();
     let base = Point::of(options.workers.map_or(cores, usize::from), Mode::AsIs);

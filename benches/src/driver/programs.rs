@@ -330,7 +330,8 @@ mod tests {
         }
     }
 
-    /// The sources have the sizes of the catalogue: with other sizes a run is another workload.
+    /// Compares the sources with the sizes of the catalogue: with other sizes a run is another
+    /// workload.
     #[test]
     fn sources_have_the_workloads_of_the_catalog_with_their_sizes() {
         let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("foreign");

@@ -25,7 +25,7 @@ const DOCUMENTS: [(&str, &[&str]); 3] = [
 /// The folder of the charts, next to PERFORMANCE.md.
 const CHARTS: &str = "charts";
 
-/// Whether the documents can be written and have their markers.
+/// Checks that the documents can be written and have their markers.
 ///
 /// # Errors
 /// The file that can't be read, or lacks a part.
@@ -101,8 +101,8 @@ fn content(view: &View<'_>, part: &str) -> String {
     }
 }
 
-/// The first charts, a paragraph each, from a document whose way to PERFORMANCE.md's folder this
-/// is.
+/// Returns links to the first charts, a paragraph each. `way` leads from the document to the folder
+/// of PERFORMANCE.md.
 fn pictures(view: &View<'_>, way: &str, most: usize) -> String {
     let mut text = String::new();
     for (title, name) in charts(view).into_iter().take(most) {

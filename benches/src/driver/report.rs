@@ -50,7 +50,7 @@ pub(super) struct Lead<'a> {
 type Has = fn(Id) -> bool;
 
 impl<'a> View<'a> {
-    /// Of a result.
+    /// Creates the view of results.
     pub(super) fn of(results: &'a Results) -> Self {
         let figures = &results.figures;
         // The most frequent number. At a tie, the figures of the curves come later.
@@ -104,7 +104,7 @@ impl<'a> View<'a> {
         self.loops.iter().find(is_same).and_then(Row::lead)
     }
 
-    /// All of it, but for the charts.
+    /// Returns the whole report, without the charts.
     pub(super) fn markdown(&self) -> String {
         let mut text = format!("# Ganger beside its peers\n\n{}\n\n", self.platform());
         if self.results.machine.quick {
@@ -262,8 +262,8 @@ impl<'a> View<'a> {
         lines_of(&head, lines)
     }
 
-    /// In how many figures of the catalogue Ganger is ahead: a line for all, for whole workloads,
-    /// and for queues; and the peers without a figure.
+    /// Returns in how many figures of the catalogue Ganger is ahead: a line for all, for whole
+    /// workloads, and for queues; and the peers without a figure.
     pub(super) fn standing(&self) -> String {
         let parts: [(&str, Has); 3] = [
             ("whole workloads and queues", |_| true),
@@ -428,7 +428,7 @@ fn plots(over: Curve, figures: &[Figure], workers: usize) -> Vec<Plot<'_>> {
     plots
 }
 
-/// A table; nothing without lines.
+/// Returns a table; nothing without lines.
 fn lines_of(head: &[String], lines: impl Iterator<Item = Vec<String>>) -> String {
     let mut text = String::new();
     for line in lines {
@@ -479,7 +479,7 @@ fn sentence(start: &str, what: &str, rows: &[Row<'_>], has: Has) -> Option<Strin
     ))
 }
 
-/// Text in a cell.
+/// Escapes text for a cell.
 fn escaped(text: &str) -> String {
     let text = text.replace('|', "\\|").replace('<', "&lt;");
     text.replace('\n', " ")

@@ -27,7 +27,7 @@ pub(super) trait Runner {
     /// Returns the reason for not running this peer, if any.
     fn refusal(&self, peer: Peer) -> Option<(Reason, String)>;
 
-    /// How many bytes of memory may be used; `None` where the system does not say.
+    /// Returns how many bytes of memory may be used; `None` where the system does not say.
     fn memory(&self) -> Option<u64>;
 }
 
@@ -224,7 +224,7 @@ impl Scores<'_> {
 /// The samples of a figure, by their repetitions.
 type Reps<'a> = BTreeMap<usize, &'a Sample>;
 
-/// Whether a sample can be of this job.
+/// Returns whether a sample can be of this job.
 fn is_of(job: &Job, sample: &Sample) -> bool {
     let is_metric = || {
         let metric = job.spec().metric(&sample.variant);
@@ -233,7 +233,7 @@ fn is_of(job: &Job, sample: &Sample) -> bool {
     sample.workload == job.id && (job.id.is_queue() || is_metric())
 }
 
-/// Why a job can't be run, if so.
+/// Returns why a job can't be run, if so.
 fn refusal(job: &Job, runner: &dyn Runner, known: &[Figure]) -> Option<(Reason, String)> {
     if let Some(refusal) = runner.refusal(job.peer) {
         return Some(refusal);

@@ -11,7 +11,7 @@ pub(super) const INTERRUPTED: u8 = 130;
 pub(super) struct Stop(Arc<AtomicBool>);
 
 impl Stop {
-    /// Set by Ctrl-C from now on.
+    /// Creates a wish to stop that Ctrl-C sets from now on.
     ///
     /// # Errors
     /// When the system refuses it, or the process has such a handler already.
@@ -29,13 +29,13 @@ impl Stop {
         Ok(stop)
     }
 
-    /// The user wants to stop.
+    /// Notes that the user wants to stop.
     pub(super) fn now(&self) {
         // Ordering: Relaxed, pairs with `is_wanted`: nothing is read because of it.
         self.0.store(true, Ordering::Relaxed);
     }
 
-    /// Whether the user wants to stop.
+    /// Returns whether the user wants to stop.
     pub(super) fn is_wanted(&self) -> bool {
         // Ordering: Relaxed, pairs with `now`: nothing is read because of it.
         self.0.load(Ordering::Relaxed)

@@ -25,7 +25,7 @@ trait Mailbox<P>: Sized + 'static {
     /// The producers' side.
     type Sender: Clone + Send + 'static;
 
-    /// An empty queue.
+    /// Creates an empty queue.
     fn channel() -> (Self::Sender, Self);
 
     /// Adds an item as the newest.
@@ -144,7 +144,7 @@ pub(crate) fn contests(quick: bool) -> Vec<Contest> {
     contests
 }
 
-/// Memory, and allocations: counts are the same for any number of rounds.
+/// Returns the contests of memory and allocations: counts are the same for any number of rounds.
 fn heap() -> Vec<Contest> {
     fn of<P: Payload>() -> Contest {
         let (burst, rounds) = (100, 100);
@@ -181,7 +181,7 @@ fn contests_of<P: Payload>(scale: u64) -> [Vec<Contest>; 5] {
     ]
 }
 
-/// As many strings through channels of every size.
+/// Returns the contests of as many strings through channels of every size.
 fn bounded(strings: usize) -> Vec<Contest> {
     let sizes = [16, 1_024, 16_384].map(|capacity| {
         [1, 2, 8].map(|producers| Bounded {
@@ -193,7 +193,8 @@ fn bounded(strings: usize) -> Vec<Contest> {
     sizes.into_iter().flatten().map(Bounded::contest).collect()
 }
 
-/// Ganger's own way is to drain; it can receive as its peers do, too.
+/// Returns the contest of taking many items. Ganger's own way is to drain; Ganger can receive as
+/// its peers do, too.
 fn drain<P: Payload>(rounds: u64) -> Contest {
     let workload = Drain { rounds };
     contest::<P>(&format!("take {ITEMS} that wait, an item"), &workload)

@@ -46,7 +46,7 @@ impl<P: Payload> Workload<P> for Producers {
 }
 
 impl Producers {
-    /// The same with a consumer that drains.
+    /// Prepares the run with a consumer that drains.
     pub(super) fn draining<P: Payload, M: Drains<P>>(&self) -> Run {
         self.with(poll_all::<P, M>)
     }
@@ -63,7 +63,7 @@ impl Producers {
         })
     }
 
-    /// How many messages all send.
+    /// Returns how many messages all producers send.
     fn messages(self) -> u64 {
         self.producers as u64 * self.each
     }
@@ -137,7 +137,7 @@ impl Tally {
         self.weight += item.weight();
     }
 
-    /// Whether everything has come.
+    /// Returns whether all messages have come.
     #[inline]
     fn is_full(&self, over: &Over) -> bool {
         self.items >= over.messages
@@ -201,7 +201,7 @@ pub(super) struct Blocking {
 }
 
 impl Blocking {
-    /// All queues whose consumer can sleep.
+    /// Returns the contest of all queues whose consumer can sleep.
     pub(super) fn contest<P: Payload>(self) -> Contest {
         let entrants = vec![
             self.entrant::<P, Ganger<P>>(),

@@ -77,7 +77,8 @@ impl<P: Payload> Workload<P> for Drain {
 }
 
 impl Drain {
-    /// The same, all at once: the drain, and taking the items out of the batch.
+    /// Prepares the run that takes all items at once: the drain, and taking the items out of the
+    /// batch.
     pub(super) fn at_once<P: Payload, M: Drains<P>>(&self) -> Run {
         self.with(|mailboxes: &mut [M]| {
             let drained = mailboxes.iter_mut().map(|mailbox| {
@@ -166,8 +167,8 @@ impl<P: Payload> Workload<P> for Heap {
 }
 
 impl Heap {
-    /// The same for a `Queue` that is part of another value: nothing but the message is on the
-    /// heap.
+    /// Prepares the run for a `Queue` that is part of another value: nothing but the message is on
+    /// the heap.
     ///
     /// # Panics
     /// When it runs and messages are lost.

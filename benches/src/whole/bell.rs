@@ -29,7 +29,7 @@ pub(super) struct Bell {
 }
 
 impl Bell {
-    /// A bell of the calling thread. Never freed.
+    /// Creates a bell of the calling thread, which is never freed.
     pub(super) fn new() -> &'static Self {
         Box::leak(Box::new(Self {
             epoch: Instant::now(),

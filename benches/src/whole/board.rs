@@ -40,7 +40,8 @@ impl Board {
         self.start.get_or_init(Instant::now);
     }
 
-    /// A tick is due now, whenever it would be otherwise: it is about to be sent.
+    /// Notes that a tick is due now, whatever its time on the board: the caller is about to send
+    /// it.
     ///
     /// # Panics
     /// When the board has not been started, or has no such tick.
@@ -50,7 +51,7 @@ impl Board {
         self.cell_of(tick).store(now, Ordering::Relaxed);
     }
 
-    /// When a tick is due.
+    /// Returns when a tick is due.
     ///
     /// # Panics
     /// When the board has not been started, or has no such tick.
@@ -69,7 +70,7 @@ impl Board {
         &self.due[usize::try_from(tick).expect("a tick of this board")]
     }
 
-    /// Whether every process has run for every tick.
+    /// Returns whether every process has run for every tick.
     #[must_use]
     pub(super) fn is_full(&self) -> bool {
         // Ordering: Relaxed: a number by itself, read when it is there.

@@ -70,7 +70,8 @@ pub fn compute_beside(_: u32) {
     }
 }
 
-/// For a fraction of a millisecond. No pauses: a host may take the processor away for these.
+/// Computes for a fraction of a millisecond, without pauses: a host may take the processor away for
+/// these.
 fn compute() {
     (0..100_000).for_each(|n: u64| _ = black_box(n));
 }

@@ -83,7 +83,7 @@ pub(super) trait Contestant: Sized + 'static {
     /// The address of an actor.
     type Ref<A: Act>: Clone + Send + 'static;
 
-    /// How many threads run processes.
+    /// Returns how many threads run processes.
     fn workers(job: &Job) -> u64 {
         job.workers as u64
     }
@@ -138,7 +138,7 @@ pub(super) trait Contestant: Sized + 'static {
         Ok(all)
     }
 
-    /// W1: starts `processes` processes from here. Each runs once, hits the gate, and ends.
+    /// Runs W1: starts `processes` processes from here. Each runs once, hits the gate, and ends.
     fn spawn(&self, processes: u64) -> Timed {
         let gate = gate();
         gate.time(processes, || {
@@ -146,13 +146,13 @@ pub(super) trait Contestant: Sized + 'static {
         })
     }
 
-    /// W2: ten children a process, down to `levels` levels below the first. Leaves, numbered from
-    /// 0, send their number to their parent, parents the sum; the first brings it to the gate.
+    /// Runs W2: ten children a process, down to `levels` levels below the first. Leaves, numbered
+    /// from 0, send their number to their parent, parents the sum; the first brings it to the gate.
     fn skynet(&self, levels: u32) -> Timed {
         gate().time(1, || self.start_tree(levels))
     }
 
-    /// W3: `processes` processes continue `each` times, and hit the gate.
+    /// Runs W3: `processes` processes continue `each` times, and hit the gate.
     fn yields(&self, processes: u64, each: u64) -> Timed {
         let gate = gate();
         let stepper = || {
@@ -168,8 +168,8 @@ pub(super) trait Contestant: Sized + 'static {
         gate.time(processes, || self.start_turns(processes, stepper))
     }
 
-    /// W4: `pairs` pairs, set up, count a number down in turns by handle: `round_trips` round trips
-    /// each. Both halves hit the gate.
+    /// Runs W4: `pairs` pairs, set up, count a number down in turns by handle: `round_trips` round
+    /// trips each. Both halves hit the gate.
     fn ping_pong<M: Load>(&self, pairs: u64, round_trips: u64) -> Timed {
         let gate = gate();
         let pairs = (0..pairs).map(|_| self.ring(2, || Half::<M>(gate, PhantomData)));
@@ -181,13 +181,13 @@ pub(super) trait Contestant: Sized + 'static {
         })
     }
 
-    /// W4 by PID.
+    /// Runs W4 by PID.
     fn ping_pong_by_pid(&self, _pairs: u64, _round_trips: u64) -> Timed {
         missing("it sends by handle: processes have no PIDs to send to")
     }
 
-    /// W5: a ring of `members`, set up. Each of the tokens, which start evenly spread, goes `hops`
-    /// hops; then it hits the gate.
+    /// Runs W5: a ring of `members`, set up. Each of the tokens, which start evenly spread, goes
+    /// `hops` hops; then it hits the gate.
     fn tokens<M: Load>(&self, members: u64, tokens: u64, hops: u64) -> Timed {
         let gate = gate();
         let ring = self.ring(members, || Member::<M>(gate, PhantomData))?;
@@ -202,9 +202,9 @@ pub(super) trait Contestant: Sized + 'static {
         Ok(time)
     }
 
-    /// W6: `producers` producers, whose start the clock sees, send the numbers below `messages`
-    /// each, without a pause, to a consumer that is set up. The consumer brings the sum to the
-    /// gate.
+    /// Runs W6: `producers` producers, whose start the clock sees, send the numbers below
+    /// `messages` each, without a pause, to a consumer that is set up. The consumer brings the sum
+    /// to the gate.
     fn fan_in<M: Load>(&self, producers: u64, messages: u64) -> Timed {
         let gate = gate();
         let consumer = |_| Consumer::<M>::new(producers * messages, gate);
@@ -219,20 +219,20 @@ pub(super) trait Contestant: Sized + 'static {
         })
     }
 
-    /// W6 with a single call for all messages of a producer.
+    /// Runs W6 with a single call for all messages of a producer.
     fn fan_in_all(&self, _producers: u64, _messages: u64) -> Timed {
         missing("it has no call that sends many messages")
     }
 
-    /// Q2: `threads` threads, whose start the clock sees, send the numbers below `messages` each to
-    /// a consumer that is set up, and wait while its mailbox has `limit` messages. The consumer
-    /// brings the sum to the gate.
+    /// Runs Q2: `threads` threads, whose start the clock sees, send the numbers below `messages`
+    /// each to a consumer that is set up, and wait while its mailbox has `limit` messages. The
+    /// consumer brings the sum to the gate.
     fn send_blocking(&self, _threads: u64, _messages: u64, _limit: Option<usize>) -> Timed {
         missing("only Ganger runs it, beside itself without a limit")
     }
 
-    /// W7: a sender, whose start the clock sees, sends each of the numbers below `messages` to all
-    /// receivers, which are set up. Each brings its sum to the gate.
+    /// Runs W7: a sender, whose start the clock sees, sends each of the numbers below `messages` to
+    /// all receivers, which are set up. Each receiver brings its sum to the gate.
     fn fan_out<M: Load>(&self, receivers: u64, messages: u64) -> Timed {
         let gate = gate();
         let to = self.start_all(receivers, |_| Consumer::<M>::new(messages, gate))?;
@@ -246,7 +246,8 @@ pub(super) trait Contestant: Sized + 'static {
         })
     }
 
-    /// W8, W11: starts `processes` processes from here. Each hits the gate, and waits.
+    /// Starts the crowd of W8 and W11: `processes` processes from here. Each hits the gate, and
+    /// waits.
     fn crowd(&self, processes: u64) -> Result<(Duration, Crowd), Error> {
         let gate = gate();
         let mut crowd = Vec::with_capacity(usize::try_from(processes).map_err(failed)?);
@@ -256,14 +257,15 @@ pub(super) trait Contestant: Sized + 'static {
         Ok((time, Crowd::new(crowd, |waiter| Self::send(waiter, 0))))
     }
 
-    /// W8: sends each of them a message, from here, upon which it hits the gate and ends.
+    /// Wakes the crowd of W8: sends each process a message, from here, upon which the process hits
+    /// the gate and ends.
     fn wake(&self, mut crowd: Crowd) -> Timed {
         gate().time(crowd.processes, || (crowd.wake)())
     }
 
-    /// W10, W12, W13b to W13d: starts processes that call their function with each received number.
-    /// When the answer is `true`, they hit the gate and end. The result sends a number to all of
-    /// them, from any thread.
+    /// Starts the listeners of W10, W12 and W13b to W13d: processes that call their function with
+    /// each received number. When the answer is `true`, they hit the gate and end. The result sends
+    /// a number to all of them, from any thread.
     fn listen<F>(&self, processes: u64, heard: impl Fn(u64) -> F) -> Result<Deliver, Error>
     where
         F: Fn(u64) -> bool + Unpin + Send + 'static,
@@ -280,15 +282,15 @@ pub(super) trait Contestant: Sized + 'static {
         }))
     }
 
-    /// W12, W13b, W13c: starts `processes` processes that block and continue until `stuck` is over;
-    /// then they hit the gate and end.
+    /// Starts the blockers of W12, W13b and W13c: `processes` processes that block and continue
+    /// until `stuck` is over; then they hit the gate and end.
     fn block(&self, stuck: &'static Stuck, processes: u64) -> Result<(), Error> {
         let gate = gate();
         self.start_turns(processes, || Blocker { stuck, gate })
     }
 
-    /// W13: starts `processes` processes that run a lap and continue until the race is over; then
-    /// they hand in their number of laps, hit the gate and end.
+    /// Starts the race of W13: `processes` processes that run a lap and continue until the race is
+    /// over; then they hand in their number of laps, hit the gate and end.
     fn race(&self, race: &'static Race, processes: u64) -> Result<(), Error> {
         let gate = gate();
         self.start_turns(processes, || {
@@ -306,20 +308,20 @@ pub(super) trait Contestant: Sized + 'static {
         })
     }
 
-    /// W14: a process sets a timer for `churn_time` of its number and cancels it, so often; with
-    /// `has_step` it continues before it cancels. Then it hits the gate.
+    /// Runs W14: a process sets a timer for `churn_time` of its number and cancels it, `rounds`
+    /// times; with `has_step` it continues before it cancels. Then it hits the gate.
     fn timer_churn(&self, _rounds: u64, _has_step: bool) -> Timed {
         none_of_the_kind()
     }
 
-    /// W14, W15, W17: as [`crowd`](Self::crowd), but each sets a timer before it waits, which hits
-    /// the gate and ends it as a message does.
+    /// Starts the crowd of W14, W15 and W17 as [`crowd`](Self::crowd) does, but each process sets a
+    /// timer before it waits. The timer hits the gate and ends the process as a message does.
     fn timed_crowd(&self, _processes: u64, _due: Due) -> Result<(Duration, Crowd), Error> {
         none_of_the_kind()
     }
 
-    /// W16: starts `processes` processes that sleep again and again for the times of `naps`, until
-    /// `naps` is over; then they hit the gate and end.
+    /// Starts the nappers of W16: `processes` processes that sleep again and again for the times of
+    /// `naps`, until `naps` is over; then they hit the gate and end.
     fn nap(&self, _naps: &'static Naps, _processes: u64) -> Result<(), Error> {
         none_of_the_kind()
     }
@@ -328,59 +330,60 @@ pub(super) trait Contestant: Sized + 'static {
 /// Sends a number. For actors that have not ended.
 /// A peer's code for the workloads whose processes depend on each other.
 pub(super) trait Services: Contestant {
-    /// W9: a process yields `commands` commands in sequence to a handler that completes each at
-    /// once with its number: `commands` down to 1. The process brings the sum to the gate.
+    /// Runs W9: a process yields `commands` commands in sequence to a handler that completes each
+    /// at once with its number: `commands` down to 1. The process brings the sum to the gate.
     fn command_inline(&self, _commands: u64) -> Timed {
         missing("it has no commands with handlers: requests go to another process, as in W9ask")
     }
 
-    /// W9: the same, where another process, set up, answers.
+    /// Runs W9ask: as [`command_inline`](Self::command_inline), but another process, set up,
+    /// answers.
     fn command_asked(&self, _commands: u64) -> Timed {
         none_of_the_kind()
     }
 
-    /// S1: a process asks another process, set up, for the numbers from `calls` down to 1, each
-    /// after the answer to the number before. It brings the sum to the gate.
+    /// Runs S1: a process asks another process, set up, for the numbers from `calls` down to 1,
+    /// each after the answer to the number before. The asker brings the sum to the gate.
     fn call(&self, calls: u64) -> Timed {
         self.command_asked(calls)
     }
 
-    /// S1out: the same, where this thread asks, and waits.
+    /// Runs S1out: S1 with this thread as the asker, which waits for each answer.
     fn call_from_outside(&self, _calls: u64) -> Timed {
         none_of_the_kind()
     }
 
-    /// S2: a process, whose start the clock sees, starts `processes` others, which end at once. It
-    /// brings the number of notices of their ends to the gate.
+    /// Runs S2: a process, whose start the clock sees, starts `processes` children, which end at
+    /// once. The process brings the number of notices of their ends to the gate.
     fn spawn_monitored(&self, _processes: u64) -> Timed {
         none_of_the_kind()
     }
 
-    /// S3: a process fails in its first step, and another is started in its place, `restarts`
+    /// Runs S3: a process fails in its first step, and another is started in its place, `restarts`
     /// times. The last process does not fail, and brings the number of restarts to the gate.
     fn restart(&self, _restarts: u64) -> Timed {
         none_of_the_kind()
     }
 
-    /// S3in: the same, but the next process has the identity and the mailbox of the process before.
+    /// Runs S3in: S3 where the next process has the identity and the mailbox of the process before.
     fn restart_in_place(&self, _restarts: u64) -> Timed {
         none_of_the_kind()
     }
 
-    /// S5: `callers` callers, whose start the clock sees, have jobs done with the numbers from
+    /// Runs S5: `callers` callers, whose start the clock sees, have jobs done with the numbers from
     /// `jobs` down to 1, each after the answer to the job before. At most `jobs::POOL` jobs are
     /// done at a time. The answer is the number. A caller brings the sum to the gate.
     fn pool(&self, _callers: u64, _jobs: u64, _length: Duration) -> Timed {
         none_of_the_kind()
     }
 
-    /// S4: as [`fan_out`](Self::fan_out), but the receivers are members of a group, and each number
-    /// takes a single call.
+    /// Runs S4: as [`fan_out`](Self::fan_out), but the receivers are members of a group, and each
+    /// number takes a single call.
     fn broadcast(&self, _members: u64, _messages: u64) -> Timed {
         none_of_the_kind()
     }
 
-    /// S4each: as [`broadcast`](Self::broadcast), where each member has a mailbox of its own.
+    /// Runs S4each: as [`broadcast`](Self::broadcast), where each member has a mailbox of its own.
     fn broadcast_each(&self, members: u64, messages: u64) -> Timed {
         self.broadcast(members, messages)
     }

@@ -64,7 +64,7 @@ impl Gate {
         Ok(begin.elapsed())
     }
 
-    /// One hit.
+    /// Hits the gate once.
     pub(super) fn hit(&self) {
         // Ordering: Release pairs with the Acquire in `time`.
         if self.open.fetch_sub(1, Ordering::Release) == 1 {

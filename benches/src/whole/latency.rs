@@ -13,7 +13,7 @@ pub(super) struct Latencies {
 }
 
 impl Latencies {
-    /// None yet.
+    /// Creates a histogram without latencies.
     pub(super) fn new() -> Result<Self, Error> {
         let nanos = Histogram::new(3).map_err(failed)?;
         Ok(Self { nanos })
@@ -35,7 +35,7 @@ impl Latencies {
         self.nanos.value_at_percentile(percent) as f64
     }
 
-    /// The worst, in nanoseconds.
+    /// Returns the worst latency, in nanoseconds.
     pub(super) fn max(&self) -> f64 {
         self.nanos.max() as f64
     }

@@ -43,7 +43,7 @@ pub(super) trait Load: Mail + Send + Unpin + 'static {
     /// Returns its number; `None` for the last message.
     fn number(&self) -> Option<u64>;
 
-    /// The same with another number.
+    /// Returns the message with another number.
     #[must_use]
     fn renumbered(self, number: u64) -> Self;
 }

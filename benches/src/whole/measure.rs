@@ -150,7 +150,7 @@ impl<C: Contestant> Run<'_, C> {
         Ok(vec![self.sample("time", n, nanos_each(time, n))])
     }
 
-    /// The same, where each part brings the sum of its elements.
+    /// Runs the parts as [`each`](Self::each) does, where each part brings the sum of its elements.
     fn summed(
         &self,
         parts: u64,
@@ -190,7 +190,7 @@ impl<C: Contestant> Run<'_, C> {
         Ok(figures)
     }
 
-    /// The same while another program computes on each processor.
+    /// Measures the wake latency while another program computes on each processor.
     fn wake_latency_beside_busy(&self, sender: Sender) -> Result<Vec<Sample>, Error> {
         let _busy = Busy::start()?;
         self.wake_latency(sender)
@@ -325,8 +325,8 @@ impl<C: Contestant> Run<'_, C> {
         self.end_woken(&board, receivers, busy, || locked(&deliver)(LAST))
     }
 
-    /// From the send of a process that this thread wakes to the steps of those that it sends to,
-    /// beside others that compute and continue.
+    /// Measures from the send of a process that this thread wakes, the herald, to the steps of its
+    /// receivers, while busy processes compute and continue.
     fn woken_by_herald(&self, receivers: u64, step: Duration) -> Result<Vec<Sample>, Error> {
         let (board, deliver) = self.board(receivers)?;
         let deliver = Arc::new(Mutex::new(deliver));
@@ -469,7 +469,7 @@ impl<C: Contestant> Run<'_, C> {
         Ok(vec![rss, cpu, switches])
     }
 
-    /// A board for a tick an element, and its processes.
+    /// Creates a board for a tick an element, and starts its processes.
     fn board(&self, processes: u64) -> Result<(Arc<Board>, Deliver), Error> {
         let rows = usize::try_from(processes).map_err(failed)?;
         let ticks = usize::try_from(self.job.elements()).map_err(failed)?;
@@ -511,7 +511,8 @@ impl<C: Contestant> Run<'_, C> {
         Ok(self.latencies(&latencies, NANOS_A_MICRO, &["p50", "p99"]))
     }
 
-    /// The samples of these variants, in units of so many nanoseconds; the first has the histogram.
+    /// Returns the samples of these variants, in units of `unit` nanoseconds; the first has the
+    /// histogram.
     fn latencies(&self, latencies: &Latencies, unit: f64, variants: &[&str]) -> Vec<Sample> {
         let sample = |(nth, &variant): (usize, &&str)| {
             let nanos = match variant {

@@ -50,7 +50,7 @@ pub(super) struct Nap {
 }
 
 impl Naps {
-    /// None yet. Never freed.
+    /// Creates an empty list of naps, which is never freed.
     pub(super) fn new() -> &'static Self {
         Box::leak(Box::new(Self {
             over: AtomicBool::new(false),
@@ -68,7 +68,7 @@ impl Naps {
         }
     }
 
-    /// From now on it is over: each process ends when it has slept.
+    /// Ends the naps: each process ends when it has slept.
     pub(super) fn stop(&self) {
         // Ordering: Relaxed: a flag that stands for nothing else.
         self.over.store(true, Ordering::Relaxed);

@@ -78,7 +78,7 @@ impl Stuck {
         true
     }
 
-    /// From now on it is over.
+    /// Ends the blocking: each later turn returns `false`.
     pub(super) fn stop(&self) {
         // Ordering: Relaxed: a flag that stands for nothing else.
         self.over.store(true, Ordering::Relaxed);
@@ -121,13 +121,13 @@ impl Race {
         true
     }
 
-    /// A process hands in how many laps it has run.
+    /// Notes how many laps a process has run.
     pub(super) fn finish(&self, laps: u64) {
         let mut all = self.laps.lock().unwrap_or_else(PoisonError::into_inner);
         all.push(laps);
     }
 
-    /// From now on it is over.
+    /// Ends the race: each later lap returns `false`.
     pub(super) fn stop(&self) {
         // Ordering: Relaxed: a flag that stands for nothing else.
         self.over.store(true, Ordering::Relaxed);

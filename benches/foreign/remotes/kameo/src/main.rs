@@ -72,7 +72,7 @@ impl Message<Streamed> for Receiver {
 impl Message<Account> for Receiver {
     type Reply = u64;
 
-    /// How many have come, each once; 0 if one is missing or has come twice.
+    /// Returns how many messages have come, each once; 0 if a message is missing or has come twice.
     async fn handle(&mut self, _: Account, _: &mut Context<Self, u64>) -> u64 {
         let all = std::mem::take(self);
         let is_right = !all.is_wrong && all.has_come.iter().all(|has_come| *has_come);

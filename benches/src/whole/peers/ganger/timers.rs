@@ -12,7 +12,8 @@ const BATCH: u64 = 100;
 
 const DUE: Tag = 1;
 
-/// A process sets a timer and cancels it in the same step, or in the next, this many times.
+/// Measures a process that sets a timer and cancels it in the same step, or in the next, `left`
+/// times.
 pub(super) fn churn(ganger: &Ganger, mut left: u64, has_step: bool) -> Timed {
     let gate = gate();
     if has_step {

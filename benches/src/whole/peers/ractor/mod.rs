@@ -156,8 +156,8 @@ impl Actor for Branch {
 impl Contestant for Ractor {
     type Ref<A: Act> = ActorRef<Message<A::Load>>;
 
-    /// `spawn` runs the actor's `pre_start` here and spawns a single task; `spawn_instant`, which
-    /// needs no future, spawns two.
+    /// Starts actors by `spawn`, which runs the actor's `pre_start` here and spawns a single task;
+    /// `spawn_instant`, which needs no future, spawns two.
     fn start_each<A: Act>(
         &self,
         actors: u64,

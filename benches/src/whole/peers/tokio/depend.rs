@@ -87,7 +87,7 @@ impl Services for Tokio {
         })
     }
 
-    /// The channel has room for all: a late receiver would lose messages.
+    /// Sends through a channel with room for all messages: a late receiver would lose messages.
     fn broadcast(&self, members: u64, messages: u64) -> Timed {
         let gate = gate();
         let room = usize::try_from(messages).map_err(failed)?;
@@ -130,7 +130,7 @@ impl Services for Tokio {
         })
     }
 
-    /// Each job is a task; a semaphore lets a limited number run.
+    /// Spawns a task for each job; a semaphore lets a limited number run.
     fn pool(&self, callers: u64, jobs: u64, length: Duration) -> Timed {
         let places = Arc::new(Semaphore::new(POOL));
         gate().time(callers, || {
