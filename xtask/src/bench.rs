@@ -59,7 +59,8 @@ pub(crate) fn run(options: &Options) -> ExitCode {
     program::become_it(command)
 }
 
-/// The benchmarks' options, or the answer if it needs none of the benchmarks.
+/// Parses the benchmarks' options; the error is the answer to a call that needs none of the
+/// benchmarks.
 fn parse(args: &[OsString]) -> Result<options::Options, clap::Error> {
     let name = OsString::from("bench");
     options::Options::try_parse_from([&name].into_iter().chain(args))

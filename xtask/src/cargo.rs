@@ -79,7 +79,7 @@ impl Cargo {
         cargo.args(line)
     }
 
-    /// In another copy of the workspace.
+    /// Sets the copy of the workspace in which Cargo runs.
     pub(crate) fn at(mut self, tree: &Tree) -> Self {
         self.target.clone_from(&tree.target);
         self.command.current_dir(&tree.root);

@@ -122,7 +122,7 @@ fn sum(rows: &[Row]) -> Totals {
     sum
 }
 
-/// All results so far, for programs.
+/// Returns all results so far, for programs.
 fn record(rows: &[Row]) -> Value {
     let Totals { passed, failed } = sum(rows);
     let seconds: f64 = rows.iter().map(|row| row.seconds).sum();

@@ -31,7 +31,7 @@ pub(crate) fn run() -> Result<(), Failure> {
     Ok(())
 }
 
-/// The document, as it should be.
+/// Returns the document, as it should be.
 pub(crate) fn document() -> Result<String, Failure> {
     let document = fs::read_to_string(root().join(DOCUMENT))?;
     let place = document.split_once(BEGIN);
@@ -86,7 +86,7 @@ fn table(texts: &Texts) -> Result<String, Failure> {
     Ok(table)
 }
 
-/// The numbers of a set, in runs without a gap in the list of all: `1–9, 11`.
+/// Returns the numbers of a set, in runs without a gap in the list of all: `1–9, 11`.
 fn runs(all: &BTreeSet<u32>, tried: &BTreeSet<u32>) -> String {
     let all: Vec<u32> = all.iter().copied().collect();
     let runs = all.split(|it| !tried.contains(it));
@@ -99,7 +99,7 @@ fn runs(all: &BTreeSet<u32>, tried: &BTreeSet<u32>) -> String {
     shown.collect::<Vec<_>>().join(", ")
 }
 
-/// The tests that name cases; a macro that makes tests counts as a test.
+/// Returns the tests with a list of cases; a macro that makes tests counts as a test.
 fn tests(text: &str) -> Vec<(Vec<u32>, &str)> {
     let mut tests = Vec::new();
     let mut numbers = Vec::new();
@@ -116,7 +116,7 @@ fn tests(text: &str) -> Vec<(Vec<u32>, &str)> {
     tests
 }
 
-/// The hooks that a harness has: the functions of its implementation.
+/// Returns the hooks of a harness: the functions of its implementation.
 fn hooks_of<'a>(text: &'a str, of: &str) -> Option<BTreeSet<&'a str>> {
     let (_, rest) = text.split_once(&format!(" Harness for {of} {{\n"))?;
     let body = rest.split("\n}\n").next()?;
@@ -132,7 +132,7 @@ fn hooks_of<'a>(text: &'a str, of: &str) -> Option<BTreeSet<&'a str>> {
     Some(hooks)
 }
 
-/// The cases of a file, each with the hooks without which the case is over at once.
+/// Returns the cases of a file, each with the hooks without which the case is over at once.
 fn needs(text: &str) -> Vec<(&str, BTreeSet<&'static str>)> {
     const SIGNS: [(&str, &str); 7] = [
         ("if !H::Ground::HAS_THREADS", "threads"),

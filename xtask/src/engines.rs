@@ -83,7 +83,7 @@ mod tests {
     use crate::root::root;
     use std::fs;
 
-    /// What is checked of the members of one is checked of the other's.
+    /// Checks that the members of both workspaces are held to the same rules.
     #[test]
     fn both_workspaces_have_the_same_lints_and_the_same_toolchain() {
         let read = |path: &str| fs::read_to_string(root().join(path)).unwrap();

@@ -21,7 +21,7 @@ const STANDALONE: [(&str, &[&str]); 5] = [
     ("ganger-wheel", &[]),
 ];
 
-/// Only the libraries, because `pairs` has the tests.
+/// Checks only the libraries, because [`pairs`] checks the tests.
 pub(crate) fn run() -> Result<(), Failure> {
     for (package, allowed) in STANDALONE {
         let tree = format!("tree -e normal,build --prefix none -p {package}");

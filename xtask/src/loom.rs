@@ -45,7 +45,7 @@ const IN_THE_GATE: u64 = 12;
 const DEEP: u64 = 600;
 
 impl Options {
-    /// The bounded set, in a bounded time.
+    /// Returns the options of the bounded set, in a bounded time.
     pub(crate) fn of_the_gate() -> Self {
         Self {
             seconds: Some(IN_THE_GATE),
@@ -53,7 +53,7 @@ impl Options {
         }
     }
 
-    /// After how many seconds a model stops.
+    /// Returns after how many seconds a model stops.
     fn limit(&self) -> Option<u64> {
         self.seconds.or(self.deep.then_some(DEEP))
     }
@@ -137,7 +137,7 @@ pub(crate) fn is_model(test: &Test) -> bool {
     test.called.contains("loom_")
 }
 
-/// As many as the machine can run at a time.
+/// Returns how many models the machine can run at a time.
 pub(crate) fn cores() -> usize {
     thread::available_parallelism().map_or(1, NonZeroUsize::get)
 }

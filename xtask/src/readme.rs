@@ -8,8 +8,8 @@ use std::fs;
 /// Characters that a shell would not pass on as they are.
 const SPECIAL: [char; 8] = ['"', '\'', '\\', '$', '|', '&', ';', '`'];
 
-/// The README's test command: the first line in a fenced block that starts with `cargo test`,
-/// without its comment.
+/// Returns the README's test command, without its comment: the first line in a fenced block that
+/// starts with `cargo test`.
 pub(crate) fn test_command() -> Result<Cargo, Failure> {
     let readme = fs::read_to_string(root().join("README.md"))?;
     let blocks = readme.split("```").skip(1).step_by(2);

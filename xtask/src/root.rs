@@ -28,7 +28,7 @@ impl Tree {
         }
     }
 
-    /// The folder of a package.
+    /// Returns the folder of a package.
     pub(crate) fn package(&self, package: &str) -> PathBuf {
         let folder = package.trim_start_matches("ganger-");
         self.root.join("crates").join(folder)
@@ -45,7 +45,7 @@ impl Tree {
     }
 }
 
-/// The folder of the workspace.
+/// Returns the folder of the workspace.
 pub(crate) fn root() -> &'static Path {
     let xtask = Path::new(env!("CARGO_MANIFEST_DIR"));
     xtask.parent().unwrap_or(xtask)

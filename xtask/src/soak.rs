@@ -72,7 +72,7 @@ impl Options {
         is_usual || self.crates.iter().any(|it| it == name)
     }
 
-    /// The options of the scheduler's soak.
+    /// Returns the options of the scheduler's soak.
     fn args(&self) -> Result<Vec<String>, Failure> {
         let mut args = vec!["--seconds".to_owned(), self.seconds()];
         for (name, value) in [("--seed", self.seed), ("--patience", self.patience)] {
@@ -93,8 +93,8 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     run_tests(options)?.map_or(Ok(()), Cargo::run)
 }
 
-/// As [`run`], but the scheduler's soak takes this program's place, so that Ctrl-C and the exit
-/// code are its own.
+/// Runs as [`run`] does, but the scheduler's soak takes this program's place, so that Ctrl-C and
+/// the exit code are its own.
 pub(crate) fn run_in_place(options: &Options) -> Result<ExitCode, Failure> {
     let sched = run_tests(options)?;
     Ok(sched.map_or(ExitCode::SUCCESS, Cargo::become_it))

@@ -67,7 +67,7 @@ const SEEDED: &str =
     "time mixed, sim tasks, link races, supervise chaos, keyed chaos, cluster model";
 
 impl Step {
-    /// Whether it is no part of the gate.
+    /// Returns whether the step is no part of the gate.
     pub(crate) fn is_nightly(self) -> bool {
         self.what().starts_with("nightly: ")
     }
@@ -78,7 +78,7 @@ impl Step {
         value.get_name().to_owned()
     }
 
-    /// What it checks.
+    /// Returns the words that say what the step checks.
     pub(crate) fn what(self) -> String {
         let value = self.to_possible_value().expect("no step is hidden");
         value
@@ -132,7 +132,7 @@ impl Step {
 mod tests {
     use super::*;
 
-    /// Each step is in the workflow of the pushes or of the nights, in a matrix or at once.
+    /// Finds each step in the workflow of the pushes or of the nights, in a matrix or at once.
     #[test]
     fn a_workflow_has_each_step() {
         let ci = include_str!("../../.github/workflows/ci.yml");

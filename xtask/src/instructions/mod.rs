@@ -54,7 +54,7 @@ struct Options {
     only: Vec<String>,
 }
 
-/// Whether these arguments of `cargo xtask bench` ask for counts.
+/// Returns whether these arguments of `cargo xtask bench` ask for counts.
 pub(crate) fn is_wanted(args: &[OsString]) -> bool {
     args.iter().any(|arg| arg == "--instructions")
 }
@@ -210,7 +210,7 @@ fn count(options: &Options) -> Result<Result<Option<String>, String>, Failure> {
     Ok(Ok((!is_fine).then_some(complaint)))
 }
 
-/// A line of the output: a name, the columns, and words; `-` for a count that was not made.
+/// Returns a line of the output: a name, the columns, and words; `-` for a count that was not made.
 fn line(name: &str, cost: Option<&Cost>, words: &str) -> String {
     let columns = COLUMNS.map(|column| match cost.and_then(|cost| cost.get(column)) {
         Some(count) => format!(" {count:>12.2}"),

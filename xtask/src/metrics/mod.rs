@@ -22,7 +22,7 @@ pub(crate) fn run() -> Result<(), Failure> {
     Ok(())
 }
 
-/// The document, as it should be: a table for each kind of schedulers.
+/// Returns the document, as it should be: a table for each kind of schedulers.
 pub(crate) fn document() -> String {
     let mut text = HEAD.to_owned();
     for (of, heading) in SECTIONS {

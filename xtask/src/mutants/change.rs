@@ -168,7 +168,7 @@ pub(crate) fn merged(
     Ok((changes, lines))
 }
 
-/// The mutants in whose lines the compiler has found errors.
+/// Returns the mutants in whose lines the compiler has found errors.
 pub(crate) fn blamed(stderr: &str, lines: &[Lines]) -> BTreeSet<usize> {
     let mut blamed = BTreeSet::new();
     let mut is_error = false;

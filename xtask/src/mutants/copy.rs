@@ -18,7 +18,7 @@ pub(crate) struct Copy {
 }
 
 impl Copy {
-    /// The copy in `folder`, brought up to date with the workspace.
+    /// Creates a copy of the workspace in `folder`, or brings the copy there up to date.
     pub(crate) fn new(folder: &Path) -> Result<Self, Failure> {
         let files = files()?;
         let (root_of, target) = (folder.join("tree"), folder.join("target"));

@@ -66,7 +66,7 @@ pub(crate) fn parse(text: &str) -> Result<Vec<Mutant>, String> {
 }
 
 impl Mutant {
-    /// The test to be tried first, unless the mutant survives.
+    /// Returns the first test to try, unless the mutant survives.
     pub(crate) fn killer(&self) -> Option<&str> {
         Some(&*self.head).filter(|head| !["(equivalent)", "(unshown)"].contains(head))
     }

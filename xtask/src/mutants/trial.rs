@@ -114,7 +114,7 @@ pub(crate) fn build(
     Ok(Ok(candidates))
 }
 
-/// Whether the name in a list means the test that is called so.
+/// Returns whether the name in a list means the test of the name `called`.
 fn means(killer: &str, called: &str) -> bool {
     let (name, how) = killer.split_at(killer.find(" (").unwrap_or(killer.len()));
     let is_of_file = || {

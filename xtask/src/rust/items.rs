@@ -79,7 +79,8 @@ impl Reader<'_> {
         }
     }
 
-    /// The body of the function whose `fn` is at `at`, between the start and the end of its item.
+    /// Returns the body of the function whose `fn` is at `at`, between the start and the end of its
+    /// item.
     fn body(&self, start: usize, at: usize, open: usize, end: usize) -> Option<Range<usize>> {
         let is_function = self.text(at) == "fn" && self.text(open) == "{";
         let is_const = (start..at).any(|at| self.text(at) == "const");
@@ -91,8 +92,8 @@ impl Reader<'_> {
         (is_function && !is_const && inside == open).then_some(open..end)
     }
 
-    /// The item whose first word is at `at`, behind its attributes and its visibility: its name,
-    /// the name above the items in it, and the place of its brace or of its end.
+    /// Returns the item whose first word is at `at`, behind its attributes and its visibility: its
+    /// name, the name above the items in it, and the place of its brace or of its end.
     fn item(&self, at: usize) -> Option<(String, Option<String>, usize)> {
         let next = self.text(at + 1);
         let is_named = next.starts_with(|c: char| c.is_alphabetic() || c == '_');

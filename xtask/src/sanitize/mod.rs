@@ -62,7 +62,8 @@ pub(crate) struct Options {
 }
 
 impl Options {
-    /// Every sanitizer and each crate, or the example program under valgrind.
+    /// Returns the options of every sanitizer and each crate, or of the example program under
+    /// valgrind.
     pub(crate) fn strict(memcheck: bool) -> Self {
         Self {
             strict: true,

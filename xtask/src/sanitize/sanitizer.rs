@@ -29,8 +29,8 @@ impl Sanitizer {
         }
     }
 
-    /// A copy of this workspace's settings, with a target folder of the sanitizer's own: its flag
-    /// changes every crate.
+    /// Returns this workspace with a target folder of the sanitizer's own: its flag changes every
+    /// crate.
     pub(super) fn tree(self) -> Tree {
         let Tree { root, target } = Tree::own();
         let target = target.join(format!("sanitize-{}", self.name()));
@@ -103,7 +103,7 @@ impl Nightly {
         })
     }
 
-    /// Whether there is a library of the sanitizer for this machine.
+    /// Returns whether this machine has a library of the sanitizer.
     pub(super) fn has(&self, sanitizer: Sanitizer) -> bool {
         let library = format!("_rt.{}san", &sanitizer.name()[..1]);
         let files = fs::read_dir(&self.libraries).into_iter().flatten();

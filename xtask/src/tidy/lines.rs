@@ -5,7 +5,7 @@ use super::Findings;
 use super::source::{Source, count};
 use crate::rust::is_word;
 
-/// The rules of words: the words, the crates, the files that may have the words, and why.
+/// Returns the rules of words: the words, the crates, the files that may have the words, and why.
 fn rules() -> impl Iterator<Item = [&'static str; 4]> {
     let lines = include_str!("../../words.txt")
         .lines()
@@ -18,7 +18,8 @@ fn rules() -> impl Iterator<Item = [&'static str; 4]> {
     })
 }
 
-/// The facade's examples, and programs, are users of the scheduler; soaks are tests of others.
+/// Returns whether a crate runs under simulation. The facade's examples, and programs, are users of
+/// the scheduler; soaks test from outside.
 fn is_simulated(name: &str) -> bool {
     !["chaos", "ganger", "soak", "soak-sched", "top"].contains(&name)
 }
@@ -85,8 +86,8 @@ pub(super) fn check_document(path: &str, text: &str, findings: &mut Findings) {
     }
 }
 
-/// Whether an `Ordering:` comment begins in the statement with the line at `index`, just above the
-/// statement, or in the [`REACH`] lines above the line.
+/// Returns whether an `Ordering:` comment begins in the statement with the line at `index`, just
+/// above the statement, or in the [`REACH`] lines above the line.
 fn is_explained(source: &Source, index: usize) -> bool {
     let before = source.lines[..index].iter();
     let ends = |code: &str| code.trim_end().ends_with([';', '{', '}']);

@@ -49,7 +49,7 @@ pub(super) fn check(
     }
 }
 
-/// Whether a text in backticks is the path of a file of a crate.
+/// Returns whether a text in backticks is the path of a file of a crate.
 fn is_path(text: &str) -> bool {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./".contains(c);
     text.starts_with("crates/") && text.ends_with(".rs") && text.chars().all(is_plain)

@@ -58,7 +58,7 @@ pub(super) fn check_page(ids: &Ids, path: &str, page: &str, findings: &mut Findi
     }
 }
 
-/// The letter and the number at the begin of a text.
+/// Returns the letter and the number at the begin of a text.
 fn id(text: &str) -> Option<(char, u32)> {
     let letter = text.chars().next().filter(char::is_ascii_uppercase)?;
     let number = text[1..].split(|c: char| !c.is_ascii_digit()).next()?;

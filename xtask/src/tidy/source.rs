@@ -52,7 +52,7 @@ impl Source {
         }
     }
 
-    /// The lines with their numbers, from 1.
+    /// Returns the lines with their numbers, from 1.
     pub(super) fn numbered(&self) -> impl Iterator<Item = (usize, &Line)> {
         (1..).zip(&self.lines)
     }
@@ -81,7 +81,7 @@ impl Source {
     }
 }
 
-/// How often a text has words, not as parts of longer words.
+/// Counts how often a text has words, not as parts of longer words.
 pub(super) fn count(text: &str, words: &str) -> usize {
     let whole = text.match_indices(words).filter(|(at, _)| {
         let before = text[..*at].chars().next_back();
