@@ -113,7 +113,7 @@ impl Cargo {
         cargo.env("CARGO_TARGET_DIR", target)
     }
 
-    /// Adds flags of rustc to those of the environment.
+    /// Adds flags of rustc to the flags in the environment.
     pub(crate) fn flags(self, more: &str) -> Self {
         let flags = env::var("RUSTFLAGS").unwrap_or_default();
         self.env("RUSTFLAGS", format!("{flags} {more}").trim_start())

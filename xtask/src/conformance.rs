@@ -1,8 +1,8 @@
 //! The table of the cases that tests try over each engine, in `docs/CLUSTER.md`.
 //!
-//! The list of cases, and of what they run over, is `xtask/conformance.txt`; tests say their
-//! numbers: `// case: 7`. A case of `cases!` runs over each harness that has the hooks which the
-//! case's own body asks for. Tests of an engine's own count for that engine.
+//! The list of cases, and of the harnesses they run over, is `xtask/conformance.txt`; tests say
+//! their numbers: `// case: 7`. A case of `cases!` runs over each harness with the hooks of the
+//! case's own body. A test in an engine's crate counts for the engine alone.
 
 use crate::Failure;
 use crate::root::{files, root};
@@ -21,7 +21,7 @@ const LIST: &str = "xtask/conformance.txt";
 /// Where the cases of all engines are.
 const CASES: &str = "crates/cluster/src/conformance/";
 
-/// The texts of the files that count, by path.
+/// The texts of the list, the cases and the tests, by path.
 type Texts = BTreeMap<String, String>;
 
 /// Writes the table.

@@ -1,5 +1,5 @@
 //! The facade with no feature, with each, and with each pair; the crates below without theirs; and
-//! the crates that stand alone: each builds, and passes its tests, alone, and needs little.
+//! the standalone crates: each builds, and passes its tests, alone, and needs little.
 
 use crate::Failure;
 use crate::cargo::Cargo;
@@ -12,7 +12,7 @@ const FACADE: &str = "ganger";
 /// The crates below the facade with default features.
 const LOWER: &str = "ganger-sync ganger-deque ganger-mpsc ganger-sched ganger-task";
 
-/// The crates that stand alone, each with its permitted dependencies within the project.
+/// The standalone crates, each with its permitted dependencies within the project.
 const STANDALONE: [(&str, &[&str]); 5] = [
     ("ganger-deque", &["ganger-sync"]),
     ("ganger-nodes", &["ganger-sync"]),
@@ -41,7 +41,7 @@ pub(crate) fn pairs() -> Result<(), Failure> {
     sets.try_for_each(|set| clippy(FACADE, &set, "--all-targets"))
 }
 
-/// Builds and tests each crate that stands alone.
+/// Builds and tests each standalone crate.
 pub(crate) fn alone(totals: &mut Totals) -> Result<(), Failure> {
     for (package, _) in STANDALONE {
         Cargo::new(&format!("test -p {package}")).test(totals)?;
@@ -69,7 +69,7 @@ fn clippy(package: &str, features: &str, targets: &str) -> Result<(), Failure> {
     Cargo::new(&clippy).arg(features).args(DENY).run()
 }
 
-/// Returns the sets of none, one and two of the facade's features.
+/// Returns the sets of at most two of the facade's features.
 fn facade() -> Result<Vec<String>, Failure> {
     let facade = crates()?.remove(FACADE).ok_or("there is no facade")?;
     let features = facade["features"].as_table().ok_or("no features")?.keys();

@@ -99,7 +99,7 @@ pub(crate) fn packages() -> Result<Vec<String>, Failure> {
 }
 
 /// Returns the asked packages of `packages`, by package or by folder; without any, all of them. The
-/// error names `what` they have.
+/// error for another name says that it has no `what`.
 pub(crate) fn chosen(
     asked: &[String],
     packages: Vec<String>,

@@ -44,7 +44,7 @@ pub(crate) fn run(totals: &mut Totals) -> Result<(), Failure> {
         return Err(format!("packed {unpacked:?} of {packages:?}").into());
     }
     fs::write(tree.root.join("Cargo.toml"), workspace(&unpacked)?)?;
-    // All dependencies have the versions with which the project is tested.
+    // All dependencies have the versions of the project's own tests.
     fs::copy(root().join("Cargo.lock"), tree.root.join("Cargo.lock"))?;
     // Each for itself, as its user builds it: together the packages would share a set of features.
     for package in &packages {

@@ -5,7 +5,7 @@ use crate::cargo::Cargo;
 use crate::root::root;
 use std::fs;
 
-/// Characters that a shell would not pass on as they are.
+/// Characters with a meaning for a shell.
 const SPECIAL: [char; 8] = ['"', '\'', '\\', '$', '|', '&', ';', '`'];
 
 /// Returns the README's test command, without its comment: the first line in a fenced block that

@@ -1,8 +1,8 @@
 //! Stress for as long as the user likes: rounds that a seed draws, with an account of every item.
 //!
-//! Most soaks are test programs that read `GANGER_SOAK_SECONDS` and `GANGER_STRESS_SEED`. The
-//! scheduler's soak is a program with options of its own. All of them print the seed that repeats a
-//! failure.
+//! Most soaks are test programs; they read `GANGER_SOAK_SECONDS` and `GANGER_STRESS_SEED`. The
+//! scheduler's soak is a program with options of its own. All soaks print a failure's seed, which
+//! repeats the failure.
 
 use crate::Failure;
 use crate::cargo::Cargo;
@@ -12,7 +12,7 @@ use clap::builder::PossibleValuesParser;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// The soaks that are test programs: name, package, program.
+/// The soaks as test programs: name, package, program.
 const TESTS: [(&str, &str, &str); 4] = [
     ("deque", "ganger-deque", "soak"),
     ("mpsc", "ganger-mpsc", "soak"),
@@ -100,7 +100,7 @@ pub(crate) fn run_in_place(options: &Options) -> Result<ExitCode, Failure> {
     Ok(sched.map_or(ExitCode::SUCCESS, Cargo::become_it))
 }
 
-/// Runs the soaks that are tests, and returns the scheduler's, if asked for.
+/// Runs the soaks in test programs, and returns the call of the scheduler's soak, if asked for.
 fn run_tests(options: &Options) -> Result<Option<Cargo>, Failure> {
     for (name, package, program) in TESTS.iter().filter(|soak| options.is_chosen(soak.0)) {
         let test = format!("--release -p {package} --test {program}");

@@ -78,7 +78,7 @@ impl Step {
         value.get_name().to_owned()
     }
 
-    /// Returns the words that say what the step checks.
+    /// Returns the description of the step, for people.
     pub(crate) fn what(self) -> String {
         let value = self.to_possible_value().expect("no step is hidden");
         value

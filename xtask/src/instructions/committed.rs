@@ -13,11 +13,11 @@ use std::process::Command;
 /// The file.
 const PATH: &str = "benches/instructions.json";
 
-/// What is counted: instructions of all code, those of the program itself, its read-modify-writes
-/// and fences, where they can be told from others, and allocations.
+/// The counts: instructions of all code, instructions of the program itself, its read-modify-writes
+/// and fences, where the listing tells them from other instructions, and allocations.
 pub(super) const COLUMNS: [&str; 5] = ["instructions", "own", "rmws", "fences", "allocations"];
 
-/// What a round of an act takes, by column.
+/// The cost of a round of an act, by column.
 pub(super) type Cost = BTreeMap<String, f64>;
 
 /// The costs of each act.

@@ -27,7 +27,7 @@ use std::process::{Command, ExitCode};
 
 const PACKAGE: &str = "ganger-count";
 
-/// A program's exit code for arguments that it can't carry out.
+/// The exit code of a call that can't be carried out.
 const MISUSED: u8 = 2;
 
 /// Counts the costs of a step, a send, a spawn, a question, a channel, a timer, a socket and other
@@ -77,13 +77,13 @@ pub(crate) fn run(args: &[OsString]) -> ExitCode {
 /// committed, or why nothing can be counted or compared.
 ///
 /// The same code built in two folders differs by up to 7 % in an act, since rustc orders and
-/// inlines functions differently. So a count above the committed one is no proof of a fault.
+/// inlines functions differently. So a count above the committed count is no proof of a fault.
 pub(crate) fn gate() -> Result<Option<String>, Failure> {
     let counted = count(&Options::default())?;
     Ok(counted.unwrap_or_else(|why| Some(format!("not counted: {why}"))))
 }
 
-/// The functions that allocate.
+/// The allocating functions.
 const ALLOCATORS: &str = "malloc calloc realloc posix_memalign aligned_alloc";
 
 /// An act that the program repeats, with few rounds and with many.
@@ -169,7 +169,7 @@ fn count(options: &Options) -> Result<Result<Option<String>, String>, Failure> {
         return Err(format!("no act `{unknown}`; `{PACKAGE} --list` has them").into());
     }
     acts.retain(|act| options.only.is_empty() || options.only.contains(&act.name));
-    // Processors have instructions that an older valgrind does not know.
+    // An older valgrind does not know all instructions of a newer processor.
     if let Err(why) = profile(&Tree::own().target, &program, &["--list"]) {
         return Ok(Err(why.to_string()));
     }
@@ -177,7 +177,7 @@ fn count(options: &Options) -> Result<Result<Option<String>, String>, Failure> {
     if let Err(why) = &listing {
         println!("RMWs and fences are not counted: {why}");
     }
-    // Programs that run at the same time change no count of instructions.
+    // Programs at the same time change no count of instructions.
     let costs = at_a_time(cores(), acts.iter().collect(), |act: &Act| {
         let cost = act.count(&program, listing.as_ref().ok());
         let cost = cost.map_err(|failure| failure.to_string())?;

@@ -1,5 +1,5 @@
-//! The table in `benches/instructions.md`: the committed counts, beside the lower bounds that the
-//! promises set, `xtask/least.txt`.
+//! The table in `benches/instructions.md`: the committed counts, with the lower bounds from the
+//! promises (`xtask/least.txt`).
 
 use super::committed::{Committed, called};
 use crate::Failure;

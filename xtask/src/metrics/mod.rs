@@ -54,7 +54,7 @@ fn add(text: &mut String, metric: &Metric) {
         Kind::Gauge => "gauge",
         Kind::Histogram => "histogram",
     };
-    // Other units say only what is counted, as the meaning does.
+    // Other units name only the counted items, as the meaning does.
     let unit = if metric.unit == "s" { ", s" } else { "" };
     let labels = match metric.labels {
         [] => String::new(),

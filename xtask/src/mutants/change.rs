@@ -56,7 +56,7 @@ pub(crate) struct Body {
     text: String,
 }
 
-/// A range of bytes, and the text that replaces it.
+/// A range of bytes, and the text in its place.
 type Cut = (Range<usize>, String);
 
 /// Returns the new text of the files that a mutant changes, in the crate in `crates/name` or in
@@ -67,8 +67,8 @@ pub(crate) fn changes(
     name: &str,
     sources: &Sources,
 ) -> Result<(Changes, Option<Vec<Body>>), String> {
-    // The original text of each file, with the changes to it; and those to bodies of functions,
-    // by the bytes of the bodies.
+    // The original text of each file, with the changes to it; and the changes to bodies of
+    // functions, by the bytes of the bodies.
     let mut files: BTreeMap<&str, (&str, Vec<Cut>)> = BTreeMap::new();
     let mut bodies: BTreeMap<(&str, usize, usize), Vec<Cut>> = BTreeMap::new();
     let mut is_inside = true;

@@ -1,8 +1,8 @@
-//! Copies of the workspace in which mutants are built.
+//! Copies of the workspace, to build mutants in.
 //!
-//! Each copy has target folders of its own, which are kept for the next run. Cargo builds files
-//! anew that are newer than its last build. So a file is written only when its text changes, and
-//! then gets a new time, even if it gets its old text back.
+//! Each copy has target folders of its own, which are kept for the next run. Cargo builds a file
+//! anew when the file is newer than its last build. So a file is written only when its text
+//! changes, and then gets a new time, even if it gets its old text back.
 
 use super::change::Changes;
 use crate::Failure;

@@ -1,4 +1,4 @@
-//! A list of mutants, in the form that `xtask/mutants/README.md` describes.
+//! A list of mutants; `xtask/mutants/README.md` describes its form.
 
 use super::place::Place;
 use crate::rust::texts;
@@ -13,7 +13,7 @@ pub(crate) const AFTER: &str = "+>";
 #[derive(Debug, Default)]
 pub(crate) struct Mutant {
     pub(crate) name: String,
-    /// What it breaks, where its name does not say it.
+    /// The effect of the mutation, where its name does not say it.
     pub(crate) why: String,
     /// The line above it: a test, a file of tests, `(equivalent)` or `(unshown)`.
     head: String,

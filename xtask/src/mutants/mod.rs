@@ -6,17 +6,16 @@
 //! few tokens; `xtask/mutants/README.md` says how.
 //!
 //! 1. The workspace is copied and built with all mutants in it; a number chooses a mutant
-//!    (`change.rs`). Without a number the build is the original. It must pass the tests that the
-//!    list names, and each other test that a mutant fails.
+//!    (`change.rs`). Without a number the build is the original, which must pass the tests of the
+//!    list, and each other test that a mutant fails.
 //! 2. Each mutant is chosen, and the tests that the list names as its killer are run. A test that
 //!    exceeds its time limit has failed too.
 //! 3. A mutant that changes more than bodies of functions is built alone, in another copy.
 //! 4. A mutant that its killer passes is an error. A list may say in the place of a killer that a
 //!    mutant is equivalent to the original, or why no test can show the difference. All tests are
-//!    run on it until a test fails, which is an error as well: the loom models, each for a minute
-//!    at most, all tests under `std`, and these again with full fences if the crate can have free
-//!    fences.
-//!    Examples in the documentation are not run: they show, they do not test.
+//!    run on such a mutant until a test fails, which is an error as well: the loom models, each for
+//!    a minute at most, all tests under `std`, and these again with full fences if the crate can
+//!    have free fences. Examples in the documentation are not run: they show, they do not test.
 
 mod change;
 mod copy;

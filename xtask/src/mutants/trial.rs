@@ -47,7 +47,7 @@ pub(crate) struct Candidate {
 }
 
 impl Kind {
-    /// Returns the way to run the test that a list names.
+    /// Returns the way to run a list's test.
     fn of(killer: &str) -> Self {
         match killer {
             _ if killer.ends_with(FENCED) => Self::Fenced,
@@ -134,8 +134,8 @@ pub(crate) struct Trial {
 }
 
 impl Trial {
-    /// Runs the tests that the `killers` mean on the original, which must pass them. Other tests
-    /// run on the original when a mutant fails them.
+    /// Runs the tests of the `killers` on the original, and fails unless all pass. Other tests run
+    /// on the original when a mutant fails them.
     pub(crate) fn of_original(built: Vec<Candidate>, killers: &[&str]) -> Result<Self, Failure> {
         for killer in killers {
             if !built.iter().any(|it| means(killer, &it.called)) {
@@ -154,8 +154,8 @@ impl Trial {
         Ok(Self { built, times })
     }
 
-    /// Tries the tests that `killer` means, or all without a killer, on the mutant of this number,
-    /// or on the only mutant of the build. Returns the first test that fails.
+    /// Tries the tests of `killer`, or all without a killer, on the mutant of this number, or on
+    /// the only mutant of the build. Returns the first test that fails.
     pub(crate) fn killer(
         &self,
         candidates: &[Candidate],
@@ -204,7 +204,7 @@ mod tests {
 
     #[test]
     fn a_killer_is_a_file_or_a_test_of_some_kind() {
-        // What the list says, a test that is meant, and a test that is not.
+        // A row: the text of the list, a test it means, and a test it does not mean.
         let rows = "stress; stress::two; stres::two
                     stress::two; load::heavy::stress::two; load::distress::two
                     a::b (full fences); a::b (full fences); a::b

@@ -15,8 +15,8 @@ pub(crate) struct Item {
     /// Its tokens, with its attributes.
     pub(crate) tokens: Range<usize>,
     /// The tokens of a function's body, with its braces, if another body can be added to the
-    /// function. A constant function has no such body: the compiler runs it, too. Neither has a
-    /// function that hides its type from the caller: two bodies have two types.
+    /// function. A constant function has no such body: the compiler runs it, too. A function with a
+    /// hidden type of its result has no such body either: two bodies have two types.
     pub(crate) body: Option<Range<usize>>,
     /// Whether tests alone have it; then the items inside are left out.
     pub(crate) is_test: bool,
@@ -84,7 +84,7 @@ impl Reader<'_> {
     fn body(&self, start: usize, at: usize, open: usize, end: usize) -> Option<Range<usize>> {
         let is_function = self.text(at) == "fn" && self.text(open) == "{";
         let is_const = (start..at).any(|at| self.text(at) == "const");
-        // What is in brackets is an argument's.
+        // An `impl` in brackets is an argument's, not the result's.
         let mut inside = at;
         while inside < open && self.text(inside) != "impl" {
             inside = self.behind(inside);

@@ -1,7 +1,7 @@
 //! A program under valgrind's memcheck: the example `wordfreq`, on the project's documentation.
 //!
-//! Memcheck finds reads of memory that was never written, which AddressSanitizer does not. It runs
-//! the program as users build it, optimised, and with the usual allocator. It runs a single thread
+//! Memcheck finds reads of memory that was never written, unlike AddressSanitizer. The program is
+//! built as users build it, optimised, and has the usual allocator. Memcheck runs a single thread
 //! at a time.
 
 use crate::Failure;

@@ -1,13 +1,13 @@
-//! The tests of the lock-free crates under sanitizers, which see errors that loom does not model:
-//! memory that is freed too early, and the orderings of the code that is really run.
+//! The tests of the lock-free crates under sanitizers, which see errors outside of loom's model:
+//! memory freed too early, and the orderings of the compiled code.
 //!
 //! | | looks for | does not see |
 //! |---|---|---|
 //! | AddressSanitizer | accesses outside of allocated memory or after its end, leaks | orderings |
 //! | ThreadSanitizer | unordered accesses | `atomic::fence`, code that is not instrumented |
 //!
-//! ThreadSanitizer therefore reports accesses that only a fence orders. It sees the order of
-//! threads that wait for locks only in an instrumented standard library. Besides the sanitizers,
+//! ThreadSanitizer therefore reports accesses that only a fence orders. Only in an instrumented
+//! standard library does the sanitizer see how locks order threads. Besides the sanitizers,
 //! `--memcheck` runs a program under valgrind ([`memcheck`]).
 //!
 //! Where crossbeam-epoch relies on a fence it has a load for ThreadSanitizer, which its build
@@ -28,7 +28,7 @@ use std::time::Duration;
 const NO_SOURCES: &str = "an instrumented standard library: nightly has no rust-src, \
                           `rustup component add rust-src --toolchain nightly`";
 
-/// The crates with code that threads share.
+/// The crates with code for several threads.
 const PACKAGES: &str = "deque nodes mpsc ring os sync proc-api relay sched wait lock channel";
 
 /// For how long a test runs: the longest takes minutes on a busy machine.

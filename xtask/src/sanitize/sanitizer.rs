@@ -37,7 +37,7 @@ impl Sanitizer {
         Tree { root, target }
     }
 
-    /// Returns the call that builds a package's tests.
+    /// Returns the call to build a package's tests.
     pub(super) fn build(self, nightly: &Nightly, package: &str) -> Cargo {
         let mut flags = format!("-Zsanitizer={}", self.name());
         if self == Self::Thread && !nightly.has_sources {
@@ -88,7 +88,7 @@ pub(super) struct Nightly {
 }
 
 impl Nightly {
-    /// Asks rustup. The error says what is missing and how to get it.
+    /// Asks rustup. The error names the missing part and how to get it.
     pub(super) fn find() -> Result<Self, String> {
         let about = rustc(&["-vV"])?;
         let host = about.lines().find_map(|line| line.strip_prefix("host: "));

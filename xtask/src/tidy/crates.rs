@@ -1,4 +1,4 @@
-//! Crates: their layers, and what each is built from.
+//! Crates: their layers, their files, and their features.
 
 use super::Findings;
 use super::source::Source;
@@ -9,7 +9,7 @@ use toml::{Table, Value};
 /// first.
 pub(super) const LAYERS: &str = "docs/ARCHITECTURE.md";
 
-/// In `sched`, folders that are for a feature as a whole.
+/// In `sched`, folders for a feature as a whole.
 const PROBES: [&str; 4] = ["accounts/", "check/", "probe/", "sim/"];
 
 /// Checks the manifest of a published package. Dependencies of tests alone are free.
@@ -37,7 +37,7 @@ pub(super) fn check_manifest(path: &str, manifest: &Table, layers: &str, finding
     if place(own).is_none() {
         return findings.add(path, 0, format!("{own} is in no layer of {LAYERS}"));
     }
-    // The lines that are left are below.
+    // The remaining lines are below.
     let below: Vec<_> = lines.flat_map(|line| line.split("  ")).collect();
     let targets = manifest.get("target").and_then(Value::as_table);
     let targets = targets.into_iter().flat_map(Table::values);
@@ -54,8 +54,8 @@ pub(super) fn check_manifest(path: &str, manifest: &Table, layers: &str, finding
     }
 }
 
-/// Checks that each file is a module: a test in a file that nothing builds passes for ever. Models
-/// in `tests` are modules of `tests/it`, which is built under loom.
+/// Checks that each file is a module: a test in a file outside of all modules passes for ever.
+/// Models in `tests` are modules of `tests/it`, which is built under loom.
 pub(super) fn check_built(sources: &[Source], findings: &mut Findings) {
     for Source { path, .. } in sources {
         if path.contains("/tests/loom_") {

@@ -13,15 +13,15 @@ use std::collections::{BTreeMap, BTreeSet};
 const LISTS: &str = include_str!("../../folders.txt");
 const PATH: &str = "xtask/folders.txt";
 
-/// Arrows that may close a circle: crate, from, to. A process leads to its scheduler, which has the
+/// Permitted arrows of a circle: crate, from, to. A process leads to its scheduler, which has the
 /// table of its processes.
 const CIRCLES: [(&str, &str, &str); 1] = [("sched", "runtime/cell", "runtime/shared")];
 
-/// In `sched`, the folder that all folders may import, and through which alone they are watched.
+/// In `sched`, the folder that all folders may import: only through it are they watched.
 const PROBE: &str = "probe";
 
-/// In `sched`, the file that says which of the watching parts are compiled in, and these parts,
-/// which may import all.
+/// In `sched`, the watching parts, which may import all, and the file with the choice of the parts
+/// to compile.
 const WATCHING: &str = "probe/active accounts check internals noop_process observe sim simulated";
 
 /// The files of a crate below `src` by their names without ending: `worker`, `worker/serve`. The
@@ -131,7 +131,7 @@ fn check_crate(
     }
 }
 
-/// Returns the files in circles, and those between two circles.
+/// Returns the files in circles, and the files between two circles.
 fn in_circles<'a>(arrows: &Arrows<'a>) -> BTreeSet<&'a str> {
     let mut left: Vec<_> = arrows.keys().copied().collect();
     loop {
@@ -145,7 +145,7 @@ fn in_circles<'a>(arrows: &Arrows<'a>) -> BTreeSet<&'a str> {
     }
 }
 
-/// Returns the folder, or the file beside the folders, that has the file.
+/// Returns the first part of a file's path: a folder, or the name of a file outside of all folders.
 fn top(file: &str) -> &str {
     file.split_once('/').map_or(file, |(top, _)| top)
 }
@@ -167,8 +167,8 @@ fn absolute<'a>(file: &'a str, path: &[&'a str]) -> Option<Vec<&'a str>> {
     Some(around).filter(|path| !path.is_empty())
 }
 
-/// Returns the paths of a file into its own crate, with their lines. Those that begin in a module
-/// inside the file stay in the file.
+/// Returns the paths of a file into its own crate, with their lines. A path from a module inside
+/// the file stays in the file, unless it begins with `crate`.
 fn imports(source: &Source) -> Vec<(usize, Vec<&str>)> {
     let tokens = source.tokens();
     let word = |at: usize| tokens.get(at).map_or("", |(_, token)| token);
@@ -184,7 +184,7 @@ fn imports(source: &Source) -> Vec<(usize, Vec<&str>)> {
                 depth = depth.saturating_sub(1);
                 modules.pop_if(|module| *module == depth);
             }
-            // Macros that a crate offers to others have no file.
+            // Public macros of a crate have no file.
             "crate" if word(at + 3) == "!" => at += 2,
             start @ ("crate" | "super" | "self") if word(at + 1) == "::" => {
                 let first = paths.len();

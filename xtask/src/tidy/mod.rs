@@ -34,7 +34,7 @@ impl Findings {
         shown.collect()
     }
 
-    /// Prints the findings, or what was checked when there are none.
+    /// Prints the findings; without findings, prints `checked`.
     fn report(&self, checked: &str) -> Result<(), Failure> {
         self.shown().iter().for_each(|line| println!("{line}"));
         match self.0.len() {
@@ -89,8 +89,8 @@ pub(crate) fn run() -> Result<(), Failure> {
             findings.add(path, 0, what);
         }
     }
-    // The step `engines` uses the engines' lock file, which a change of any crate below them may
-    // outdate: cargo writes this one.
+    // The step `engines` uses the engines' lock file as it is, and a change of any crate below the
+    // engines may outdate it: here cargo writes it.
     Cargo::new("metadata --format-version 1 --locked").stdout()?;
     Cargo::new("metadata --format-version 1 --manifest-path engines/Cargo.toml").stdout()?;
     findings.report(&format!("{} files", sources.len()))

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The list of the book's pages.
 const SUMMARY: &str = "docs/SUMMARY.md";
 
-/// Checks the documents, which are the texts of all Markdown files by their paths, beside all
+/// Checks the documents, the texts of all Markdown files by their paths, against the list of all
 /// files of the project.
 pub(super) fn check(
     documents: &BTreeMap<String, String>,
@@ -18,7 +18,7 @@ pub(super) fn check(
     findings: &mut Findings,
 ) {
     let files: BTreeSet<&str> = files.iter().map(String::as_str).collect();
-    // A document beside sources is a part of another one.
+    // A document in a folder of sources is a part of another document.
     for (path, text) in documents.iter().filter(|(path, _)| !path.contains("/src/")) {
         for (line, target) in links(text) {
             if let Some(what) = fault(path, target, &files, documents) {

@@ -46,7 +46,7 @@ pub(super) fn read(document: &str, findings: &mut Findings) -> Ids {
     ids
 }
 
-/// Finds paragraphs of a page that are of no promise.
+/// Finds paragraphs of a page without a promise in the index.
 pub(super) fn check_page(ids: &Ids, path: &str, page: &str, findings: &mut Findings) {
     for (number, line) in (1..).zip(page.lines()).filter(|_| path.starts_with(PAGES)) {
         if let Some((letter, id)) = line.strip_prefix("**").and_then(id)

@@ -7,15 +7,15 @@ use super::Findings;
 use super::source::{Source, count};
 use std::collections::BTreeMap;
 
-/// Words and phrases that leave the reader to find what is meant.
+/// Words and phrases whose meaning the reader must find.
 const VAGUE: &str = "one, ones, that, those, what, which, whichever, whatever, so many, so long, \
                      of it, at the most, at the least, no longer, there is, there are, is to, \
                      are to, has to, beside, aside, apart, others";
 
-/// First words of a sentence that has no role as its subject.
+/// First words of a sentence without a role as its subject.
 const PRONOUNS: [&str; 6] = ["It", "One", "That", "Those", "What", "Others"];
 
-/// Words that end as a verb in the third person does.
+/// Words with the ending of a verb in the third person.
 const NO_VERBS: [&str; 6] = ["This", "Its", "As", "Always", "Others", "Thus"];
 
 /// A shorter sentence is a heading, or a name.
