@@ -1,4 +1,4 @@
-//! The program that runs a workload of a peer, from the outside.
+//! Runs the program of the workloads from the outside, each workload with each of its peers.
 
 use ganger_benches::whole::catalog::{Id, Peer};
 use ganger_benches::whole::job::{Job, MISSING, Size};
@@ -17,7 +17,7 @@ fn text(bytes: &[u8]) -> &str {
     std::str::from_utf8(bytes).unwrap()
 }
 
-/// Runs the pair at quick size, and checks its output.
+/// Runs the workload with the peer at quick size, and checks the figures in the output.
 fn check(id: Id, peer: Peer) {
     let job = Job::new(id, peer, 2, Size::Quick);
     let output = run(&job.args());
@@ -64,7 +64,7 @@ fn every_pair_has_figures() {
     }
     assert!(!pairs.iter().any(|&(_, peer)| peer == Peer::Go));
     let left = Mutex::new(pairs.into_iter());
-    // Many of them sleep most of the time.
+    // Four runs at a time, as many workloads sleep most of the time.
     thread::scope(|scope| {
         for _ in 0..4 {
             scope.spawn(|| {

@@ -32,7 +32,7 @@ pub(crate) fn raise_limit() -> Option<u64> {
     getrlimit(Resource::Nofile).current
 }
 
-/// Checks that a process may have this many connections. The error says what to do.
+/// Checks that a process may have this many connections. The error names the remedy.
 pub(crate) fn have_room_for(connections: usize) -> Result<(), String> {
     let needed = connections + FIRST + OTHERS;
     match raise_limit() {

@@ -26,8 +26,9 @@ struct Members {
     got: u64,
 }
 
-/// Gets numbers, starts as many receivers, and answers with their PIDs. At 0 ends all. Starts
-/// members too, and then tells the asker each time when all have got a message.
+/// Gets numbers, starts as many receivers, and answers with their PIDs. At 0 the boss ends all
+/// receivers. At a number with the bit of members it starts members, and tells the asker each time
+/// when all have got a message.
 pub(crate) fn boss(scheduler: Handle, cluster: Cluster) -> impl Process {
     let mut all = Vec::new();
     let mut members: Option<Members> = None;
@@ -87,8 +88,8 @@ fn member(boss: Pid) -> impl Actor<Message = Vec<u8>> {
     })
 }
 
-/// Gets blocks. Sends those back that have a sender, and are not the last of a series, after which
-/// the sender gets the account.
+/// Gets blocks, and sends each block with a sender back, but for the last of a series: the answer
+/// is the account.
 fn receiver() -> impl Process {
     let mut tally = Tally::default();
     process_fn(move |ctx, events, _| {

@@ -1,4 +1,4 @@
-//! Benchmarks of two programs on a machine, each a node: X1 to X10.
+//! Benchmarks of two or three programs on a machine, each a node: X1 to X10, and X16.
 //!
 //! ```text
 //! main      a run over ganger's own engine, or by bare sockets
@@ -10,8 +10,8 @@
 //! tcp       the lower bound: threads, blocking sockets and frames
 //! ```
 //!
-//! Engines and peers that need other crates have programs of their own, with the same rows: over
-//! NATS `engines/bench`, the remotes of kameo and ractor `benches/foreign/remotes`.
+//! Engines and peers with further crates have programs of their own, with the same rows: over NATS
+//! `engines/bench`, the remotes of kameo and ractor `benches/foreign/remotes`.
 
 mod far;
 mod pair;
@@ -30,7 +30,7 @@ use ganger_bench_options::job::Job;
 /// Runs a workload by Ganger's processes over the engine of a carrier.
 ///
 /// # Errors
-/// Whatever is refused, lost, or comes out of order.
+/// A message is refused, lost, or comes out of order.
 pub fn run<C: Carrier>(job: &Job, carrier: C) -> Measured {
     match Place::of_second() {
         Some(place) => pair::serve(job, carrier, &place).map(|()| Vec::new()),

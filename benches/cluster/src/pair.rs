@@ -19,7 +19,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// How long anything may take that takes no time.
+/// The limit of acts that should end at once.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Makes the engines of nodes.
@@ -33,7 +33,7 @@ pub trait Carrier: Copy {
     /// Returns where other nodes find the engine, once it runs.
     ///
     /// # Errors
-    /// It does not run.
+    /// The engine does not run.
     fn seed(self, engine: &Self::Engine) -> Result<String, BoxError>;
 
     /// Returns whether the carrier has TLS here.
@@ -45,7 +45,7 @@ pub trait Carrier: Copy {
     /// names are taken.
     ///
     /// # Errors
-    /// There is no store where one is meant to be.
+    /// The engine lacks its store.
     fn store(self, _engine: &Self::Engine) -> Result<Option<Arc<dyn Store>>, BoxError> {
         Ok(None)
     }
@@ -62,14 +62,14 @@ pub struct Place {
     pub secret: String,
     /// The folder of the run.
     pub folder: PathBuf,
-    /// What the nodes have.
+    /// The equipment of the nodes.
     pub how: How,
 }
 
-/// What nodes have.
+/// The equipment of nodes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum How {
-    /// What all have.
+    /// The common equipment alone.
     #[default]
     Plain,
     /// TLS, with a folder of keys for each node.
@@ -105,11 +105,11 @@ impl Place {
     }
 }
 
-/// Starts this program again, as a node with this name that finds the first node there. It has the
-/// same arguments, and ends with its standard input.
+/// Starts this program again, as a node with this name, which finds the first node at `seed`. The
+/// second program has the same arguments, and ends with its standard input.
 ///
 /// # Errors
-/// It can't be started.
+/// The program can't be started.
 pub fn second(node: &str, seed: &str, first: Option<&Place>) -> Result<Second, BoxError> {
     let mut command = Command::new(env::current_exe()?);
     command.args(env::args_os().skip(1)).stdin(Stdio::piped());
@@ -128,7 +128,7 @@ pub fn second(node: &str, seed: &str, first: Option<&Place>) -> Result<Second, B
 pub struct Second(pub(crate) Child);
 
 impl Second {
-    /// Has the system stop it, until it [goes on](Self::go_on).
+    /// Has the system stop the program, until it [goes on](Self::go_on).
     pub(crate) fn stop(&self) -> Result<(), BoxError> {
         self.signal("-STOP")
     }
@@ -145,9 +145,9 @@ impl Second {
             .ok_or("no signal was sent".into())
     }
 
-    /// Ends it at once.
+    /// Ends the program at once.
     pub(crate) fn kill(&mut self) {
-        // It may have ended.
+        // The program may have ended.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
@@ -159,7 +159,7 @@ impl Drop for Second {
     }
 }
 
-/// The first node, and the others.
+/// The first node, and the programs of the other nodes.
 pub(crate) struct Nodes {
     pub(crate) scheduler: Scheduler,
     pub(crate) cluster: Cluster,
@@ -170,7 +170,7 @@ pub(crate) struct Nodes {
 const OTHERS: [&str; 2] = ["beta", "gamma"];
 
 impl Nodes {
-    /// Starts so many other nodes, and waits until they are there.
+    /// Starts the first node and `others` more, and waits until all are connected.
     pub(crate) fn start<C: Carrier>(
         job: &Job,
         carrier: C,

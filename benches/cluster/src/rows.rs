@@ -1,4 +1,4 @@
-//! What the first program does and measures, row by row.
+//! The work and the figures of the first program, row by row.
 
 use crate::far::{GROUP, MEMBERS, PIDS};
 use crate::pair::{Carrier, How, Nodes, PATIENCE};
@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 /// How many members the group of X5 has, at all other nodes.
 const MEMBERS_IN_ALL: usize = 1_000;
 
-/// How often the sender of X6 sends what is due.
+/// The pause of the sender of X6 between its looks for due messages.
 const PACE: Duration = Duration::from_micros(100);
 
 /// How long X10 looks at idle nodes, after they have settled.
@@ -139,7 +139,7 @@ impl Nodes {
         Ok(address.typed()?)
     }
 
-    /// Starts so many processes of the second node.
+    /// Starts `count` receivers at the second node.
     fn receivers(&self, count: u64) -> Result<Vec<Pid>, BoxError> {
         let boss = self.boss()?;
         let asks = self.scheduler.spawn(async move |cx: Cx<Vec<Pid>>| {
@@ -192,7 +192,7 @@ impl Nodes {
         Ok(percentiles(&mut times))
     }
 
-    /// Sends an equal part to each, and returns how many have come.
+    /// Sends an equal part of `count` to each receiver, and returns how many have come.
     fn streams(&self, to: &[Pid], count: u64, size: usize) -> Result<u64, BoxError> {
         let each = count / to.len() as u64;
         let senders = to.iter().map(|&to| {
@@ -379,7 +379,8 @@ async fn account(cx: &Cx<Vec<u64>>, to: Pid) -> Result<Vec<u64>, BoxError> {
     Ok(cx.timeout(PATIENCE, cx.recv()).await?.ok_or("cancelled")?)
 }
 
-/// Word of the process that monitors others: that it monitors all, and later that all have ended.
+/// Word of the watcher: first, with no cause, as soon as it monitors all processes; later, when all
+/// have ended.
 struct Told {
     first: Option<Instant>,
     cause: Option<ExitCause>,

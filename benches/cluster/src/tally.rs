@@ -2,7 +2,7 @@
 
 use std::time::SystemTime;
 
-/// The number of the message after which the receiver answers.
+/// The number of the last message: the receiver answers with its account.
 pub const LAST: u64 = u64::MAX;
 
 /// Creates a message: its number, the time of its sending if it counts, and zeros.
@@ -23,7 +23,7 @@ pub(crate) fn now() -> u64 {
     nanos.expect("it is later than 1970").expect("and soon")
 }
 
-/// What a receiver has got.
+/// The messages of a receiver so far.
 #[derive(Debug, Default)]
 pub struct Tally {
     count: u64,
@@ -32,9 +32,9 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Notes a message; the account if it was the last, with which the next begins: how many there
-    /// were, 0 if they were not the right ones in their order; and the 50th and 99th percentile of
-    /// the times from send to receipt.
+    /// Notes a message. Returns the account at the last message of a series: the number of
+    /// messages, 0 if a message was missing or out of order, and the 50th and 99th percentile of
+    /// the times from send to receipt. The next message begins a new series.
     pub fn note(&mut self, block: &[u8]) -> Option<[u64; 3]> {
         let field =
             |at: usize| u64::from_le_bytes(block[at..at + 8].try_into().unwrap_or_default());

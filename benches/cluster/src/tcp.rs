@@ -1,4 +1,4 @@
-//! The lower bound: threads with blocking sockets. Messages share frames of 32 KiB, as those of
+//! The lower bound: threads with blocking sockets. Messages share frames of 32 KiB, as messages of
 //! nodes do.
 
 use crate::pair::{Place, second};
@@ -17,7 +17,7 @@ const FRAME: usize = 32 << 10;
 /// Runs a workload without processes.
 ///
 /// # Errors
-/// Whatever is lost, or comes out of order.
+/// A message is lost, or comes out of order.
 pub fn run(job: &Job) -> Measured {
     if let Some(place) = Place::of_second() {
         let seed = place.seed.ok_or("no first program")?;

@@ -1,5 +1,5 @@
-//! What is the same for every carrier, and for the remotes of other peers, whose programs in
-//! `benches/foreign/remotes` include this file: the command line, the amounts and the figures.
+//! The command line, the amounts and the figures: the same for every carrier, and for the remotes
+//! of other peers, whose programs in `benches/foreign/remotes` include this file.
 
 use crate::BoxError;
 use clap::Parser;
@@ -20,7 +20,7 @@ const WARM_UP: u64 = 20;
 /// How many pairs X4 has.
 pub(crate) const PAIRS: u64 = 100;
 
-/// What a run has measured: variants of its workload.
+/// The figures of a run: variants of its workload.
 pub type Measured = Result<Vec<(&'static str, f64)>, BoxError>;
 
 /// Runs the workload of the command line, and prints its figures: as the first program, or as the
@@ -40,7 +40,7 @@ pub fn execute(run: impl FnOnce(&Job) -> Measured) -> ExitCode {
 /// argument says, and returns the 50th and the 99th percentile in nanoseconds.
 ///
 /// # Errors
-/// Those of `run`.
+/// The errors of `run`.
 pub fn round_trips(job: &Job, run: impl Fn(u64) -> Result<[u64; 2], BoxError>) -> Measured {
     let count = job.elements();
     run((count / WARM_UP).max(1))?;
@@ -52,7 +52,7 @@ pub fn round_trips(job: &Job, run: impl Fn(u64) -> Result<[u64; 2], BoxError>) -
 /// messages as its argument says, and returns how many have come in their order.
 ///
 /// # Errors
-/// Those of `run`; and when not all have come.
+/// The errors of `run`; and when not all messages have come.
 pub fn streams(job: &Job, run: impl Fn(u64) -> Result<u64, BoxError>) -> Measured {
     let count = job.elements();
     run((count / WARM_UP).max(PAIRS))?;

@@ -3,7 +3,7 @@
 /// The acts: a name on the command line and in figures, and a description for people.
 macro_rules! acts {
     ($($act:ident $name:literal $what:literal;)+) => {
-        /// An act that Ganger repeats.
+        /// An act for Ganger to repeat.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub(crate) enum Act {
             $(#[doc = $what] $act,)+
@@ -90,7 +90,7 @@ mod tests {
     use super::*;
     use crate::{one_worker, spawning, stream, timers};
 
-    /// Returns the number of rounds after which the same round comes again.
+    /// Returns the number of rounds until the same round comes again.
     fn period(act: Act) -> u64 {
         match act {
             Act::SendReady | Act::SendPidReady => stream::BATCH,

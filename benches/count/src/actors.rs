@@ -1,4 +1,4 @@
-//! Two actors: a message of one type to and fro, and questions of one to the other.
+//! Two actors: a typed message to and fro, and questions of an actor to its partner.
 
 use crate::one_worker::{OneWorker, ended};
 use ganger_proc_api::{BoxError, Event, Reply, actor_fn, process_fn};
@@ -43,10 +43,10 @@ pub(crate) fn play(halves: [ProcessHandle<Ball>; 2], sends: u64) -> Result<(), B
     halves.into_iter().try_for_each(ended)
 }
 
-/// A number, which is answered with itself.
+/// A number; the answer is the number.
 pub(crate) struct Question(pub(crate) u64, pub(crate) Reply<u64>);
 
-/// Runs a process that asks for each of the numbers down to 1, after the answer to the number
+/// Runs a process with a question for each of the numbers down to 1, after the answer to the number
 /// before.
 pub(crate) fn call(worker: &OneWorker, calls: u64) -> Result<(), BoxError> {
     let mut left = calls;

@@ -1,5 +1,5 @@
-//! A handler that answers at once, a handler that never does, and a handler that leaves the answer
-//! to a process.
+//! Three handlers: the first answers at once, the second only after the act, the third leaves the
+//! answer to a process.
 
 use crate::one_worker::{OneWorker, ended};
 use ganger_proc_api::{BoxError, Command, CommandId, Completer, Event, Message, process_fn};
@@ -14,7 +14,7 @@ const ECHO: CommandId = CommandId::new(256);
 /// Not answered until [`Held::release`].
 pub(crate) const HOLD: CommandId = CommandId::new(257);
 
-/// Answered by the process that is sent a message in the same step.
+/// Answered by the process with a message of the same step.
 const ASK: CommandId = CommandId::new(258);
 
 thread_local! {
@@ -22,7 +22,7 @@ thread_local! {
     static ASKED: Cell<Option<Completer>> = const { Cell::new(None) };
 }
 
-/// The completers of the commands that have not been answered.
+/// The completers of the unanswered commands.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Held(Arc<Mutex<Vec<Completer>>>);
 
@@ -32,7 +32,7 @@ impl Held {
         completers.push(completer);
     }
 
-    /// Fails all of them.
+    /// Fails all held commands.
     pub(crate) fn release(&self) {
         let completers = mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
         drop(completers);

@@ -14,18 +14,18 @@ use std::hint::black_box;
 pub(crate) struct OneWorker {
     pub(crate) scheduler: Scheduler,
     held: Held,
-    /// For processes submitted from outside. The batch lives for ever, so that they need no counted
-    /// reference.
+    /// For processes submitted from outside. The batch lives for ever, so the processes need no
+    /// counted reference.
     pub(crate) batch: &'static Batch,
 }
 
 impl OneWorker {
-    /// Starts one that does acts other than requests over a socket.
+    /// Starts a scheduler for all acts but requests over a socket.
     pub(crate) fn new() -> Result<Self, BoxError> {
         Self::by(Scheduler::builder())
     }
 
-    /// Starts one that does this act.
+    /// Starts a scheduler for this act.
     pub(crate) fn of(act: Act) -> Result<Self, BoxError> {
         match act {
             Act::Socket => Self::by(Scheduler::builder().driver(Net::new()?)),
@@ -91,7 +91,7 @@ impl OneWorker {
     }
 }
 
-/// Waits for the end of a process that finishes by itself.
+/// Waits until a process finishes by itself.
 pub(crate) fn ended<M: Send + 'static>(process: ProcessHandle<M>) -> Result<(), BoxError> {
     match process.wait() {
         ExitReason::Done(_) => Ok(()),
@@ -99,7 +99,7 @@ pub(crate) fn ended<M: Send + 'static>(process: ProcessHandle<M>) -> Result<(), 
     }
 }
 
-/// Continues that often.
+/// Continues `left` times.
 fn stepper(mut left: u64) -> impl Process {
     process_fn(move |_, _, out| {
         match left.checked_sub(1) {

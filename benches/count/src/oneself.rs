@@ -1,4 +1,4 @@
-//! A process that sends a number to itself, counting it down: each send finds it running.
+//! A process sends a number to itself and counts it down: each send finds the process running.
 
 use crate::one_worker::{OneWorker, ended};
 use ganger_proc_api::{BoxError, Context, Event, Events, Message, Process, StepOutput, StepResult};

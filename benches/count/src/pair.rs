@@ -1,4 +1,4 @@
-//! Two processes that send a number to and fro, counting it down.
+//! Two processes: they send a number to and fro, and count it down.
 
 use crate::commands::HOLD;
 use crate::one_worker::{OneWorker, ended};
@@ -12,7 +12,7 @@ use std::sync::{Arc, OnceLock};
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Waits {
     Idle,
-    /// With an outstanding command that is never answered.
+    /// With an outstanding command, never answered during the act.
     Blocked,
 }
 

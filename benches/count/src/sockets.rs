@@ -1,5 +1,5 @@
-//! Requests over a connection of TCP. Both ends are tasks of the same worker, so that no other
-//! thread decides what the worker finds when it looks for events.
+//! Requests over a connection of TCP. Both ends are tasks of the same worker, so no other thread
+//! decides how many events the worker finds.
 
 use crate::one_worker::{OneWorker, ended};
 use ganger_net::{TcpListener, TcpStream};

@@ -1,4 +1,4 @@
-//! Processes that run once and end, submitted by each other, or by a thread that is no worker.
+//! Processes run once and end, submitted by each other, or by a thread outside of the scheduler.
 
 use crate::one_worker::{OneWorker, ended};
 use ganger_proc_api::{BoxError, Context, Events, Process, StepOutput, StepResult, process_fn};
@@ -55,7 +55,7 @@ fn at_once(worker: &OneWorker, processes: u64) -> Result<(), BoxError> {
     Ok(())
 }
 
-/// Counts down the processes that have not run.
+/// Counts down the processes until all have run.
 #[derive(Debug, Default)]
 pub(crate) struct Batch {
     left: AtomicU64,
@@ -65,7 +65,7 @@ pub(crate) struct Batch {
 
 impl Batch {
     fn begin(&self, processes: u64) {
-        // Ordering: Relaxed: the queue that the processes go through orders it.
+        // Ordering: Relaxed: the queue of submitted processes orders it.
         self.left.store(processes, Ordering::Relaxed);
     }
 

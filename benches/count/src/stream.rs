@@ -1,11 +1,11 @@
-//! A process that sends many messages to another in each step: the first message finds the receiver
-//! idle, the others find it queued.
+//! A process sends many messages to a sink in each step: the first message finds the sink idle, the
+//! next messages find it queued.
 
 use crate::one_worker::{OneWorker, ended};
 use ganger_proc_api::{BoxError, Context, Event, Events, Message, Process, StepOutput, StepResult};
 use ganger_sched::Address;
 
-/// How many it sends in a step; fewer than a step is shown at once.
+/// How many messages the feeder sends in a step; fewer than a step is shown at once.
 pub(crate) const BATCH: u64 = 64;
 
 /// The means of finding the sink.

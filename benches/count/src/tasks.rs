@@ -1,5 +1,5 @@
-//! Tasks that yield, send to each other, ask each other, pass values through a channel, and take
-//! turns with a mutex.
+//! Tasks yield, send to each other, ask each other, pass values through a channel, and take turns
+//! with a mutex.
 
 use crate::actors::{Ball, Question, play};
 use crate::one_worker::{OneWorker, ended};

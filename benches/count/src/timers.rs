@@ -1,4 +1,4 @@
-//! Processes that set timers and cancel them.
+//! Processes set timers and cancel them.
 
 use crate::one_worker::{OneWorker, ended};
 use ganger_proc_api::{BoxError, process_fn};

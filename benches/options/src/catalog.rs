@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// A workload.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Spec {
-    /// Which it is.
+    /// The workload.
     pub id: Id,
     /// A name for people.
     pub name: &'static str,
@@ -18,9 +18,9 @@ pub struct Spec {
     pub of: &'static str,
     /// The number of elements.
     pub full: u64,
-    /// The number of elements in a quick run, which shows only that it works.
+    /// The number of elements in a quick run, too few to say how fast.
     pub quick: u64,
-    /// The peers that can run it; Ganger is the first.
+    /// The peers with this workload; Ganger is the first.
     pub peers: &'static [Peer],
     /// The figures that count. A run of queues measures further figures.
     pub metrics: &'static [Metric],
@@ -48,7 +48,7 @@ pub enum Goal {
     BestIn(&'static str, f64),
     /// This multiple of Ganger's own figure of a variant.
     OursIn(&'static str, f64),
-    /// So much.
+    /// This figure.
     Just(f64),
 }
 
@@ -61,8 +61,8 @@ pub enum Kind {
     Go,
     /// Runs where `erl` is installed.
     Erlang,
-    /// In Rust, with so many crates that it has a workspace of its own, which is built when it is
-    /// measured.
+    /// In Rust, with many crates, in a workspace of its own, which is built only for its
+    /// measurement.
     Apart,
 }
 

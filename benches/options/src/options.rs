@@ -128,8 +128,8 @@ pub fn list() -> String {
     text + PROGRAMS
 }
 
-/// Programs that compare more of Ganger with its peers: their workloads, their names, what they do,
-/// and with which peers.
+/// Further programs of comparisons with peers: the workload, the program's name, its acts, and its
+/// peers.
 const PROGRAMS: &str = "
 Programs of their own: cargo bench -p ganger-benches --bench NAME -- --help
 K1       peers: locks: a free mutex, and one of 2 and 1,000 tasks; semaphores, 10,000 wake-ups

@@ -15,7 +15,7 @@ use std::process::ExitCode;
 pub struct Sample {
     /// The workload.
     pub workload: Id,
-    /// The peer that ran it.
+    /// The peer.
     pub peer: Peer,
     /// The figure's name within the workload.
     pub variant: String,

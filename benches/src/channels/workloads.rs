@@ -26,7 +26,7 @@ pub fn contests(quick: bool) -> Vec<Contest> {
     let values = if quick { 10_000 } else { 400_000 };
     let pairs = [(1, 1), (100, 100)].into_iter();
     let sizes = pairs.flat_map(|pair| [0, 1, 1_024].map(|capacity| (pair, capacity)));
-    // No receivers: a single process that selects.
+    // Without receivers, a single process selects.
     let contests = sizes
         .chain([((4, 0), 1)])
         .map(|((senders, receivers), capacity)| {

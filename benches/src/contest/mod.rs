@@ -96,9 +96,9 @@ impl Contest {
     }
 }
 
-/// Moves the memory that is allocated while the gap exists. The address of a queue can make a
-/// processor much slower, and an allocator returns the same address for the same request. With the
-/// gap each repetition has another address.
+/// Moves the memory allocated while the gap exists. The address of a queue can make a processor
+/// much slower, and an allocator returns the same address for the same request. With the gap each
+/// repetition has another address.
 fn gap(rep: usize) -> Vec<u8> {
     const LINE: usize = 64;
     const LINES: usize = 64;
@@ -122,19 +122,19 @@ pub fn build_go(name: &str) -> Option<PathBuf> {
     status.is_ok_and(|it| it.success()).then_some(program)
 }
 
-/// Returns the numbers that a program prints.
+/// Runs a program, and returns its printed numbers.
 pub(crate) fn run_go(program: Option<&PathBuf>, args: &[String]) -> Option<Vec<f64>> {
     let output = Command::new(program?).args(args).output().ok()?;
     let text = String::from_utf8(output.stdout).ok()?;
     text.split_whitespace().map(|it| it.parse().ok()).collect()
 }
 
-/// The head of a table whose lines are those of [`lines`].
+/// The head of a table, for the lines from [`lines`].
 pub const HEAD: &str =
     "| workload, unit | who | minimum | median | Ganger's / its |\n|---|---|---|---|---|";
 
 /// Returns a line of a Markdown table for each figure: its minimum and median, and the median of
-/// Ganger's figure divided by it in the same repetition.
+/// Ganger's figure divided by the figure of the same repetition.
 pub fn lines(outcome: &Outcome) -> String {
     let mut text = String::new();
     for (nth, unit) in outcome.metrics.iter().enumerate() {

@@ -1,8 +1,8 @@
 //! Two workers and a tree of tasks: the main use of a deque.
 //!
-//! A worker runs the tasks that it pops from its own deque. When the deque is empty, the worker
-//! steals half of the other's. When the steal fails, the worker checks whether all tasks are done,
-//! and tries again. It counts its tasks, and reports the count to the other worker only when it
+//! A worker pops tasks from its own deque and runs them. When the deque is empty, the worker steals
+//! half of the other's. When the steal fails, the worker checks whether all tasks are done, and
+//! tries again. A worker counts its tasks, and reports the count to the other worker only when it
 //! runs out. So while there is work, only the deque costs anything.
 
 use super::{Deque, Workload};
@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 const WORKERS: usize = 2;
 
-/// More than a tree of tasks leaves in a deque, so that a deque that cannot grow need not.
+/// More room than a tree of tasks takes in a deque, for deques of a fixed size.
 const ROOM: usize = 1_024;
 
 /// How long a worker looks for work before it takes the benchmark for stuck.
@@ -31,8 +31,8 @@ pub(super) trait Job: Copy + Send + Sync + 'static {
     /// Returns the sum of the results of all tasks.
     fn sum(&self) -> u64;
 
-    /// Runs a task, which may push others, and returns its result. `last` is the result of the task
-    /// that this worker ran before.
+    /// Runs a task, which may push further tasks, and returns its result. `last` is the result of
+    /// this worker's task before.
     fn run(&self, task: u64, last: u64, push: impl FnMut(u64)) -> u64;
 }
 
@@ -41,7 +41,7 @@ pub(super) trait Job: Copy + Send + Sync + 'static {
 pub(super) struct Tree {
     height: u32,
     work: u32,
-    /// 0, which the compiler does not know.
+    /// 0, unknown to the compiler.
     zero: u64,
 }
 

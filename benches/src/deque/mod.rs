@@ -27,14 +27,14 @@ trait Deque: Send + Sized + 'static {
     /// taken. Every steal is given the thief's own deque, because st3 steals by way of it.
     type Stealer: Send + 'static;
 
-    /// Creates an empty deque, with room for `items` if it takes such an argument; a deque that
-    /// cannot grow never gets more.
+    /// Creates an empty deque, with room for `items` if it takes such an argument; a deque of a
+    /// fixed size never gets more.
     fn with_room(items: usize) -> Self;
 
     /// Adds an item as the newest.
     ///
     /// # Panics
-    /// If a deque that cannot grow is full.
+    /// If a deque of a fixed size is full.
     fn push(&self, item: u64);
 
     /// Takes the newest item.

@@ -76,11 +76,11 @@ impl Workload for Owner {
     }
 }
 
-/// A run that may count.
+/// A run, which counts if its share is large enough.
 struct Attempt {
     figures: Vec<f64>,
-    /// The share of the owner's processor that it had, or the thieves' share of theirs, whichever
-    /// is less.
+    /// The owner's share of its processor, or the thieves' share of their processors: the smaller
+    /// of both.
     share: f64,
 }
 

@@ -89,7 +89,7 @@ impl Deque for Crossbeam {
     }
 }
 
-/// The deque of st3, which cannot grow.
+/// The deque of st3, of a fixed size.
 pub(super) struct St3(st3::lifo::Worker<u64>);
 
 impl Deque for St3 {

@@ -1,5 +1,5 @@
-//! A thief that takes 32 of 64 items. Many victims are filled, and then all are stolen from. Only
-//! the stealing is measured, with a single pair of clock readings for all of them.
+//! A thief takes 32 of 64 items. Many victims are filled, and then all are stolen from. Only the
+//! stealing is measured, with a single pair of clock readings for all of them.
 
 use super::{BATCH, Deque, Workload};
 use crate::contest::{Run, cpu, nanoseconds};

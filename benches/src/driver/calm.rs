@@ -2,7 +2,7 @@
 //!
 //! The foreign load is the time in which the processors have neither idled nor run this program.
 //! The kernel's account of busy time is no use: it samples at ticks, and counts loops of idle
-//! priority like all other threads. Time that the host has taken away counts as load, too.
+//! priority like all other threads. Time taken away by the host counts as load, too.
 //!
 //! 1. Before a run, measure the foreign load for a moment.
 //! 2. If the load is low, the run begins; otherwise measure again.
@@ -153,7 +153,7 @@ mod system {
 mod tests {
     use super::*;
 
-    /// Waits with looks that see these loads. Returns the number of looks.
+    /// Waits, with these loads in sequence at the looks. Returns the number of looks.
     fn wait(calm: &mut Calm, loads: &[f64]) -> usize {
         let mut looks = 0;
         calm.wait_by(&Stop::default(), || {

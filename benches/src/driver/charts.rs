@@ -12,7 +12,7 @@ use std::path::Path;
 const INK: &str = "#282826";
 const SOFT: &str = "#62625d";
 const GRID: &str = "#e2e2dc";
-/// Ganger's color, and those of the peers, in turns.
+/// Ganger's color, and the colors of the peers, in turns.
 const COLORS: [&str; 8] = [
     "#2a78d6", "#eb6834", "#1baf7a", "#b88700", "#d6568f", "#147a14", "#4a3aa7", "#7a6a58",
 ];
@@ -31,7 +31,7 @@ pub(super) fn charts(view: &View<'_>) -> Vec<(String, String)> {
 /// Writes the charts into the folder.
 ///
 /// # Errors
-/// The file that can't be written, and why.
+/// The path of the file, and why it can't be written.
 pub(super) fn write_charts(view: &View<'_>, folder: &Path) -> Result<(), String> {
     fs::create_dir_all(folder)
         .map_err(|error| format!("can't make {}: {error}", folder.display()))?;

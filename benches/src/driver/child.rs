@@ -1,8 +1,8 @@
 //! A run: a process of its own that answers in lines, within a limit.
 //!
 //! The process leads a process group. So Ctrl-C in the terminal does not reach it, and at the limit
-//! all its children end with it. It stays in this program's session, in which loops of idle
-//! priority give way to it (`loops.rs`). While it runs, this thread checks five times a second
+//! all its children end with it. The program stays in this program's session, in which loops of
+//! idle priority give way to it (`loops.rs`). While it runs, this thread checks five times a second
 //! whether the user wants to stop.
 
 use super::stop::Stop;

@@ -69,7 +69,7 @@ pub struct Machine {
 pub(super) struct Figure {
     /// The workload.
     pub(super) workload: Id,
-    /// The peer that ran it.
+    /// The peer.
     pub(super) peer: Peer,
     /// The figure's name within the workload.
     pub(super) variant: String,
@@ -112,7 +112,7 @@ pub(super) struct Figure {
 pub(super) struct Absence {
     /// The workload.
     pub(super) workload: Id,
-    /// The peer that should have run it.
+    /// The peer without the figure.
     pub(super) peer: Peer,
     /// As in a figure.
     #[serde(flatten)]

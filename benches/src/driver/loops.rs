@@ -1,5 +1,5 @@
-//! Loops of idle priority, a loop on each processor, so that none of them ever halts (`mode.rs`
-//! says why).
+//! Loops of idle priority, a loop on each processor, so no processor ever halts (`mode.rs` says
+//! why).
 //!
 //! The loops are threads of this program, because they end with it however it ends, a `SIGKILL`
 //! included; processes of their own would need to be told. The program's children take over neither
@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
 
-/// Loops that spin until the drop.
+/// Spinning loops, until the drop.
 #[derive(Debug)]
 pub(super) struct Loops {
     is_over: Arc<AtomicBool>,
@@ -84,7 +84,7 @@ mod system {
     use rustix::thread::sched_getaffinity;
     use std::io;
 
-    /// Gives the calling thread, which is pinned, idle priority.
+    /// Gives the calling, pinned thread idle priority.
     pub(super) fn yield_to_all() -> Result<(), String> {
         let allowed = sched_getaffinity(None).map_err(|error| error.to_string())?;
         if allowed.count() != 1 {

@@ -6,7 +6,7 @@ use crate::whole::catalog::{Kind, Peer};
 use std::fs;
 use std::process::Command;
 
-/// Describes this machine; `others` are the versions of peers that are not built with this program.
+/// Describes this machine; `others` are the versions of peers outside of this program's build.
 pub fn machine(quick: bool, command: String, others: Vec<(String, String)>) -> Machine {
     let rust = Peer::ALL.iter().filter(|peer| peer.kind() == Kind::Rust);
     let versions = rust.filter_map(|&peer| {
@@ -64,7 +64,7 @@ fn git(args: &[&str]) -> Option<String> {
     said(Command::new("git").args(args).current_dir(root()))
 }
 
-/// Returns the output of a command that succeeds.
+/// Returns the output of a command; `None` if the command fails.
 fn said(command: &mut Command) -> Option<String> {
     let output = command.output().ok()?;
     let text = String::from_utf8(output.stdout).ok()?;

@@ -1,5 +1,5 @@
-//! The files that a run writes. They are tried before anything runs, so that a missing folder does
-//! not show only after an hour.
+//! The files of a run. The driver tries them before the first run, so a missing folder does not
+//! show only after an hour.
 
 use super::lines::Results;
 use std::env;
@@ -20,7 +20,7 @@ impl Outputs {
     /// Makes the folder, and opens every file once, without changing existing files.
     ///
     /// # Errors
-    /// The path that can't be written, and why.
+    /// The path of the file, and why it can't be written.
     pub(super) fn prepare(folder: Option<&Path>, json: Option<&Path>) -> Result<Self, String> {
         let folder = folder.map_or_else(default_folder, Path::to_owned);
         let json = json.map_or_else(|| folder.join("results.jsonl"), Path::to_owned);

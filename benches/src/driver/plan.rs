@@ -14,9 +14,9 @@ pub(super) struct Contest {
     pub(super) id: Id,
     /// With how many workers, processes, producers.
     pub(super) point: Point,
-    /// The peers that run it; Ganger is the first.
+    /// The peers with this workload; Ganger is the first.
     pub(super) peers: Vec<Peer>,
-    /// How often each of them runs it.
+    /// How often each peer runs the workload.
     pub(super) reps: usize,
     /// How much each run does.
     pub(super) size: Size,
@@ -25,7 +25,7 @@ pub(super) struct Contest {
 /// The quantity of a curve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Curve {
-    /// Threads that run processes.
+    /// Worker threads.
     Workers,
     /// Processes at the same time.
     Processes,
@@ -38,9 +38,9 @@ pub(super) enum Curve {
 pub(super) struct Turn {
     /// The repetition, from 0.
     pub(super) rep: usize,
-    /// What else runs.
+    /// The other load of the machine.
     pub(super) mode: Mode,
-    /// What runs.
+    /// The job of this step.
     pub(super) job: Job,
 }
 

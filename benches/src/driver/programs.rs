@@ -273,8 +273,8 @@ fn build_apart(cargo: &Path, peer: Peer, sources: &Path, built: &Path) -> Found 
     })
 }
 
-/// Returns the file that a shell would run. Relative folders are skipped: elsewhere they would be
-/// other folders.
+/// Returns the file a shell would run. Relative folders are skipped: elsewhere they would be other
+/// folders.
 fn on_path(path: &OsStr, program: &str) -> Result<PathBuf, (Reason, String)> {
     let is_program = |file: &PathBuf| fs::metadata(file).is_ok_and(|it| it.is_file());
     env::split_paths(path)

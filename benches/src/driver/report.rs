@@ -310,7 +310,7 @@ impl<'a> Row<'a> {
         self.best(|peer| peer == Peer::Ganger)
     }
 
-    /// Returns the best of the peers that count.
+    /// Returns the best figure of the peers for which `counts` holds.
     fn best(&self, counts: impl Fn(Peer) -> bool) -> Option<&'a Figure> {
         let peers = self
             .figures
@@ -336,7 +336,7 @@ impl<'a> Row<'a> {
         is_comparable.then_some(Lead { ours, best, times })
     }
 
-    /// Returns the catalogue's metric; none for figures of queues that do not count.
+    /// Returns the catalogue's metric; none for further figures of queues.
     pub(super) fn metric(&self) -> Option<&'static Metric> {
         self.id.spec().metric(self.variant)
     }
@@ -397,7 +397,7 @@ fn rows(figures: &[Figure], point: Point) -> Vec<Row<'_>> {
     rows
 }
 
-/// Returns the lines over a quantity that have more than a single point.
+/// Returns the lines over a quantity, each with two points or more.
 fn plots(over: Curve, figures: &[Figure], workers: usize) -> Vec<Plot<'_>> {
     let mut plots: Vec<Plot<'_>> = Vec::new();
     let metrics = over.workloads().iter().flat_map(|&id| {
@@ -445,7 +445,7 @@ fn ratio(lead: &Lead<'_>) -> String {
 }
 
 fn cell(shown: &Figure, best: Option<&Figure>) -> String {
-    // Figures that print the same are equally good.
+    // Figures with the same text are equally good.
     let min = match figure(shown.min) {
         min if best.is_some_and(|best| figure(best.min) == min) => format!("**{min}**"),
         min => min,

@@ -81,7 +81,7 @@ struct Scores<'a> {
     /// With their repetitions.
     samples: Vec<(usize, Sample)>,
     absences: Vec<Absence>,
-    /// The peers that have dropped out.
+    /// The peers without further turns.
     out: HashSet<Peer>,
 }
 

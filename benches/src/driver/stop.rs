@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The exit code of a program that was told to stop.
+/// The exit code after the user's wish to stop.
 pub(super) const INTERRUPTED: u8 = 130;
 
 /// Whether the user wants to stop.
@@ -11,7 +11,7 @@ pub(super) const INTERRUPTED: u8 = 130;
 pub(super) struct Stop(Arc<AtomicBool>);
 
 impl Stop {
-    /// Creates a wish to stop that Ctrl-C sets from now on.
+    /// Creates a wish to stop, which Ctrl-C sets from now on.
     ///
     /// # Errors
     /// When the system refuses it, or the process has such a handler already.

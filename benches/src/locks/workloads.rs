@@ -19,7 +19,7 @@ const PARKING_LOT: &str = "parking_lot";
 /// Go's locks: a program of its own, which is built at the first need.
 static GO: LazyLock<Option<PathBuf>> = LazyLock::new(|| build_go("locks"));
 
-/// What a contest does.
+/// The work of a contest.
 #[derive(Debug, Clone, Copy)]
 struct Work {
     kind: Kind,

@@ -48,13 +48,13 @@ trait Waits<P>: Mailbox<P> {
     fn recv(&mut self) -> Option<P>;
 }
 
-/// A queue that gives all its items at once.
+/// A queue with a call for all its items at once.
 trait Drains<P>: Mailbox<P> {
     /// Takes everything.
     fn drain(&mut self) -> Batch<P>;
 }
 
-/// A message that carries a number.
+/// A message with a number.
 trait Payload: Copy + Send + 'static {
     /// Its name in the tables.
     const NAME: &'static str;

@@ -65,7 +65,7 @@ mailbox! {
 }
 
 mailbox! {
-    /// For many consumers, as all that follow but tokio's.
+    /// For many consumers, as all queues below but tokio's.
     Crossbeam, "crossbeam-channel", crossbeam_channel::Sender<P>, crossbeam_channel::Receiver<P>,
         crossbeam_channel::unbounded();
     send(to, item) to.send(item).is_ok();

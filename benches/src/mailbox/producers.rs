@@ -24,18 +24,18 @@ pub(super) struct Producers {
     pub(super) each: u64,
 }
 
-/// The items that the consumer got.
+/// The items of the consumer so far.
 #[derive(Debug, Default)]
 struct Tally {
     items: u64,
     weight: u64,
 }
 
-/// How long it took.
+/// The times of a run.
 struct Times {
     /// Until the consumer had everything.
     wall: Duration,
-    /// The processors' time that all producers used.
+    /// The processor time of all producers.
     producing: Duration,
 }
 
@@ -124,8 +124,8 @@ struct Leaving<'a>(&'a Over);
 
 impl Drop for Leaving<'_> {
     fn drop(&mut self) {
-        // Ordering: Release, pairs with the Acquire in `consume`: a consumer that sees that all
-        // have left sees their messages.
+        // Ordering: Release, pairs with the Acquire in `consume`: a consumer that sees all
+        // producers gone sees their messages.
         self.0.producers.fetch_sub(1, Ordering::Release);
     }
 }

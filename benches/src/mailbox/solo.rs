@@ -1,4 +1,4 @@
-//! A single thread: a burst that it sends to itself, what waits for it, and what it allocates.
+//! A single thread: bursts to itself, waiting items, and allocations.
 
 use super::counting::counted;
 use super::{Drains, Mailbox, Payload, Workload, weight_to};

@@ -1,5 +1,5 @@
-//! What actors do in the workloads, the same for all peers. Each peer starts actors and sends to
-//! them in its own way.
+//! The acts of actors in the workloads, the same for all peers. Each peer starts actors and sends
+//! to them in its own way.
 
 use super::gate::Gate;
 use super::load::{Act, Load};
@@ -9,9 +9,9 @@ use std::marker::PhantomData;
 /// How many children a node has.
 pub(super) const CHILDREN: u64 = 10;
 
-/// What an actor does turn by turn, until it ends.
+/// The turns of an actor, until it ends.
 pub(super) trait Turn: Unpin + Send + 'static {
-    /// Whether a turn blocks the thread, so that others run after each of them.
+    /// Whether a turn blocks the thread: then other actors run after each turn.
     const BLOCKS: bool = false;
 
     /// Takes a turn; returns whether another follows.
@@ -204,7 +204,7 @@ pub(super) struct Node<R> {
 }
 
 impl<R> Node<R> {
-    /// Creates the node above all others.
+    /// Creates the root of the tree.
     pub(super) fn root(levels: u32, gate: &'static Gate) -> Self {
         Self {
             levels,

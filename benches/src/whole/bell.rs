@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
-/// The number from a [`Deliver`] that ends the receiving process.
+/// The number from a [`Deliver`](super::contestant::Deliver) at which the receiving process ends.
 pub(super) const LAST: u64 = u64::MAX;
 
 /// The thread's behaviour after its send, until it hears the bell.
@@ -17,7 +17,7 @@ pub(super) enum Sender {
     Spins,
 }
 
-/// Struck by a process, heard by the thread that made it.
+/// Struck by a process, heard by the thread of the bell.
 #[derive(Debug)]
 pub(super) struct Bell {
     epoch: Instant,
@@ -52,8 +52,8 @@ impl Bell {
         number == LAST
     }
 
-    /// Returns the time from before `send` until the process that it wakes has read its clock.
-    /// `number` differs from the last time's. For the thread that made the bell.
+    /// Returns the time from before `send` until the woken process has read its clock. `number`
+    /// differs from the number of the call before. For the thread of the bell.
     pub(super) fn hear(&self, number: u64, sender: Sender, send: impl FnOnce(u64)) -> Duration {
         let sent = nanos(self.epoch.elapsed());
         send(number);
@@ -69,8 +69,7 @@ impl Bell {
     }
 }
 
-/// Returns nanoseconds, which fit for as long as any program runs.
-/// Returns a time in nanoseconds.
+/// Returns a time in nanoseconds, which fit for as long as any program runs.
 pub(super) fn nanos(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }

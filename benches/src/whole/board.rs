@@ -23,7 +23,7 @@ pub(super) struct Board {
 }
 
 impl Board {
-    /// Creates a board that has not been started.
+    /// Creates a board, not started yet.
     pub(super) fn new(processes: usize, ticks: usize) -> Self {
         let cells: Vec<_> = (0..processes * ticks).map(|_| AtomicU32::new(0)).collect();
         let due = (1..=ticks as u64).map(|period| AtomicU64::new(period * nanos(PERIOD)));
@@ -95,7 +95,7 @@ impl Board {
         false
     }
 
-    /// Returns the lateness of each process at each tick. A tick that has not run yet counts as
+    /// Returns the lateness of each process at each tick. A tick without a run so far counts as
     /// late until this moment.
     pub(super) fn lateness(&self) -> impl Iterator<Item = Duration> + '_ {
         let now = Instant::now();

@@ -1,9 +1,8 @@
-//! Programs that compute during the measured program's run.
+//! Programs compute during the measured program's run.
 //!
 //! They are processes, not threads: a fence that reaches all threads of a program would interrupt
 //! these as well. Each has the priority of any program, and a processor of its own. Such a program
-//! ends when it is killed, or finds that the process that has started it is gone, however that has
-//! ended.
+//! ends when it is killed, or finds its parent gone, however the parent has ended.
 
 use super::contestant::failed;
 use super::job::Error;
@@ -23,7 +22,7 @@ pub struct Busy {
 }
 
 impl Busy {
-    /// Starts them. To be called by `ganger-workload`.
+    /// Starts the programs. Called by `ganger-workload`.
     ///
     /// # Errors
     /// If a program can't be started; then none is left.
@@ -47,7 +46,7 @@ impl Busy {
 impl Drop for Busy {
     fn drop(&mut self) {
         for program in &mut self.programs {
-            // A program that has ended by itself is waited for as well.
+            // The wait is for a program that has ended by itself as well.
             let _ended = program.kill();
             let _ended = program.wait();
         }

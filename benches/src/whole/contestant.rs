@@ -24,14 +24,14 @@ pub(super) type Throw<M> = Box<dyn Fn(M) -> Result<(), Error>>;
 /// The ways to send to the actors of a ring.
 pub(super) type Ring<A> = Result<Vec<Throw<<A as Act>::Load>>, Error>;
 
-/// Processes that wait for a message which ends them.
+/// Waiting processes; a message ends each.
 pub(super) struct Crowd {
     processes: u64,
     wake: Box<dyn FnMut() -> Result<(), Error>>,
 }
 
 impl Crowd {
-    /// Starts `processes` processes, numbered from 0, which `wake` sends a message to. Returns the
+    /// Starts `processes` processes, numbered from 0; `wake` sends a process a message. Returns the
     /// time until each has hit the gate.
     pub(super) fn start<R: 'static>(
         processes: u64,
@@ -103,7 +103,7 @@ pub(super) trait Contestant: Sized + 'static {
         none_of_the_kind()
     }
 
-    /// Starts actors, each of which has the address of the next; the last has the first one's.
+    /// Starts actors, each with the address of the next; the last has the address of the first.
     fn ring<A: Act>(&self, members: u64, make: impl Fn() -> A) -> Ring<A> {
         let ring = self.start_all(members, |_| make())?;
         for (member, next) in ring.iter().zip(ring.iter().cycle().skip(1)) {
@@ -122,7 +122,7 @@ pub(super) trait Contestant: Sized + 'static {
         none_of_the_kind()
     }
 
-    /// Starts the [`Node`](super::acts::Node) above all others.
+    /// Starts the root of the tree of [`Node`](super::acts::Node)s.
     fn start_tree(&self, _levels: u32) -> Result<(), Error> {
         none_of_the_kind()
     }
@@ -327,7 +327,6 @@ pub(super) trait Contestant: Sized + 'static {
     }
 }
 
-/// Sends a number. For actors that have not ended.
 /// A peer's code for the workloads whose processes depend on each other.
 pub(super) trait Services: Contestant {
     /// Runs W9: a process yields `commands` commands in sequence to a handler that completes each
@@ -389,6 +388,7 @@ pub(super) trait Services: Contestant {
     }
 }
 
+/// Sends a number to an actor that has not ended.
 #[inline]
 fn send_to<P: Contestant, A: Act>(to: &P::Ref<A>, number: u64) {
     let sent = P::send(to, A::Load::new(number));

@@ -6,11 +6,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
-/// The time that [`Gate::time`] waits before it takes the workload for stuck.
+/// How long [`Gate::time`] waits before it takes the workload for stuck.
 const PATIENCE: Duration = Duration::from_secs(300);
 
-/// A counter whose last hit wakes the thread that made it, with a sum of the numbers that the hits
-/// bring.
+/// A counter of hits, with the sum of their numbers. The last hit wakes the thread of the gate.
 ///
 /// The gate lives for ever and is used for all measurements in turn, so that a process needs no
 /// more than a reference, and none pays for a count of references.
@@ -21,8 +20,8 @@ pub(super) struct Gate {
     owner: Thread,
 }
 
-/// Returns the gate that all processes of the program hit. The thread that asks first owns the
-/// gate, and measures.
+/// Returns the gate of all processes of the program. The first thread to ask owns the gate, and
+/// measures.
 pub(super) fn gate() -> &'static Gate {
     static GATE: LazyLock<&'static Gate> = LazyLock::new(Gate::new);
     &GATE
@@ -38,8 +37,8 @@ impl Gate {
         }))
     }
 
-    /// Returns the time from before `start` until after this number of hits. For the thread that
-    /// made the gate.
+    /// Returns the time from before `start` until after this number of hits. For the thread of the
+    /// gate.
     ///
     /// # Errors
     /// When `start` fails, or the hits have not come after five minutes.
@@ -79,8 +78,7 @@ impl Gate {
         self.hit();
     }
 
-    /// Returns the sum since the last call. For the thread that made the gate, when all hits are
-    /// in.
+    /// Returns the sum since the last call. For the thread of the gate, when all hits are in.
     pub(super) fn take_sum(&self) -> u64 {
         // Ordering: Relaxed: `time` has seen the hits, which publish their numbers.
         self.sum.swap(0, Ordering::Relaxed)

@@ -9,7 +9,7 @@ use ganger_proc_api::{
 use ganger_sched::{Address, OfActor, Scheduler};
 use std::fmt::Display;
 
-/// What an actor does, whichever peer runs it.
+/// The acts of an actor, the same for all peers.
 pub(super) trait Act: Unpin + Send + 'static {
     /// The type of its messages.
     type Load: Load;
@@ -17,16 +17,16 @@ pub(super) trait Act: Unpin + Send + 'static {
     /// Whether the actor acts at its start.
     const STARTS: bool = false;
 
-    /// Whether many messages wait at a time: a peer whose mailbox hands out many takes them so.
+    /// Whether many messages wait at a time: then a peer with a mailbox of batches takes batches.
     const BATCHES: bool = false;
 
-    /// Begins; returns whether it ends at once.
+    /// Begins; returns whether the actor ends at once.
     fn started(&mut self) -> bool {
         false
     }
 
-    /// Takes a message; `pass` sends a message to the next actor of its ring. Returns whether it
-    /// ends.
+    /// Takes a message; `pass` sends a message to the next actor of its ring. Returns whether the
+    /// actor ends.
     fn heard(&mut self, _load: Self::Load, _pass: impl FnOnce(Self::Load)) -> bool {
         true
     }

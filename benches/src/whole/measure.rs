@@ -21,13 +21,13 @@ use std::time::{Duration, Instant};
 /// Warm-up does this part of the work.
 const WARM_UP: u64 = 20;
 
-/// The time for which a process blocks its thread.
+/// For how long a process blocks its thread.
 const BLOCK: Duration = Duration::from_millis(500);
 
-/// The number of processes that compute while others are woken.
+/// The number of busy processes during a measurement of wake-ups.
 const BUSY: u64 = 7;
 
-/// For how long each of them does so in a step.
+/// For how long a busy process computes in a step.
 const LONG_STEP: Duration = Duration::from_millis(1);
 const SHORT_STEP: Duration = Duration::from_micros(10);
 
@@ -482,7 +482,7 @@ impl<C: Contestant> Run<'_, C> {
         Ok((board, due))
     }
 
-    /// Ends processes, which hit the gate.
+    /// Ends processes by `end`, and waits until each has hit the gate.
     fn end(&self, processes: u64, end: impl FnOnce()) -> Result<(), Error> {
         let ended = gate().time(processes, || {
             end();

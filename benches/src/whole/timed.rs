@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Returns times that are evenly spread over `over`, in no order.
+/// Returns times evenly spread over `over`, in no order.
 pub(super) fn scattered(number: u64, over: Duration) -> Duration {
     Duration::from_nanos(number.wrapping_mul(0x9e37_79b9_7f4a_7c15) % nanos(over).max(1))
 }
@@ -19,9 +19,9 @@ pub(super) fn churn_time(number: u64) -> Duration {
 /// When the timers of a crowd are due.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Due {
-    /// None of them earlier.
+    /// No timer is due earlier.
     pub(super) first: Instant,
-    /// All of them within this time from then on.
+    /// All timers are due within this time from then on.
     pub(super) span: Duration,
 }
 
@@ -88,7 +88,7 @@ impl Nap {
     /// should end.
     ///
     /// # Panics
-    /// When it has slept for less than it was told.
+    /// When the process has slept for less than this time.
     pub(super) fn next(&mut self) -> Option<Duration> {
         let now = Instant::now();
         if let Some(due) = self.due {

@@ -1,5 +1,5 @@
-//! The work of processes that hog their workers (W12), share them (W13), or meanwhile wake others
-//! (W13b), until they must stop.
+//! The work of processes: they hog their workers (W12), share them (W13), or meanwhile wake other
+//! processes (W13b), until the end.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -15,7 +15,7 @@ pub(super) enum How {
     Compute,
 }
 
-/// Processes that block their thread, again and again.
+/// The turns of processes that block their thread, again and again.
 pub(super) struct Stuck {
     over: AtomicBool,
     how: How,
@@ -31,13 +31,13 @@ struct Sends {
 }
 
 impl Stuck {
-    /// Creates processes that block in this way for `time` a turn. Never freed.
+    /// Creates turns that block in this way for `time` each. Never freed.
     pub(super) fn new(how: How, time: Duration) -> &'static Self {
         Self::make(how, time, None)
     }
 
-    /// Creates processes that compute for `time` a turn. At the end of a turn, a process calls
-    /// `send` when it is due, once in `every`. Never freed.
+    /// Creates turns that compute for `time` each. At the end of a turn, a process calls `send`
+    /// when it is due, once in `every`. Never freed.
     pub(super) fn that_sends(
         time: Duration,
         every: Duration,
@@ -94,7 +94,7 @@ impl Sends {
     }
 }
 
-/// Processes that run laps of a microsecond, and the number of each one's laps.
+/// A race of processes in laps of a microsecond, with the number of laps of each process.
 #[derive(Debug)]
 pub(super) struct Race {
     over: AtomicBool,
@@ -133,7 +133,7 @@ impl Race {
         self.over.store(true, Ordering::Relaxed);
     }
 
-    /// Returns the laps that processes have handed in.
+    /// Returns the numbers of laps of all ended processes.
     pub(super) fn laps(&self) -> Vec<u64> {
         self.laps
             .lock()

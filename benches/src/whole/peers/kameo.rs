@@ -71,7 +71,7 @@ impl<A: Act> Message<Number<A::Load>> for Host<A> {
     }
 }
 
-/// The message that continues.
+/// The message of an actor to itself, to continue.
 struct Again;
 
 /// Takes turns until the last, by messages to itself.
@@ -101,7 +101,7 @@ impl<T: Turn> Message<Again> for Looper<T> {
             return;
         }
         if T::BLOCKS {
-            // A mailbox lets others run after 128 messages only.
+            // A mailbox lets other actors run after 128 messages only.
             yield_now().await;
         }
         again(ctx.actor_ref());

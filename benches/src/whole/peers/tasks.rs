@@ -14,7 +14,7 @@ use std::pin::pin;
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
-/// A scheduler with a task that answers commands.
+/// A scheduler, and a task as the server of commands.
 pub(super) struct Tasks(Scheduler);
 
 /// Answered with its own number.

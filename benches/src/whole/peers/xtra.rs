@@ -71,7 +71,7 @@ impl<A: Act> Handler<A::Load> for Host<A> {
     }
 }
 
-/// The message that continues.
+/// The message of an actor to itself, to continue.
 struct Again;
 
 /// Takes turns until the last, by messages to itself.
@@ -99,7 +99,7 @@ impl<T: Turn> Handler<Again> for Looper<T> {
         }
         again(&self.this);
         match T::BLOCKS {
-            // The budget would let others run after 128 turns only.
+            // The budget would let other actors run after 128 turns only.
             true => yield_now().await,
             false => consume_budget().await,
         }

@@ -1,5 +1,5 @@
-//! What the programs of this workspace have in common: their command line and figures, which are
-//! those of Ganger's nodes, and the second program.
+//! The common part of this workspace's programs: the command line and the figures, the same as of
+//! Ganger's nodes, and the second program.
 
 #[allow(dead_code, reason = "Ganger's nodes use more of it")]
 #[path = "../../../../cluster/src/tally.rs"]
@@ -23,7 +23,7 @@ use tokio::runtime::Builder;
 /// Any error.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
-/// How long anything may take that takes no time.
+/// The limit of acts that should end at once.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The name by which the first program finds the receiver of the second.
@@ -66,13 +66,13 @@ impl Second {
 
 impl Drop for Second {
     fn drop(&mut self) {
-        // It may have ended.
+        // The program may have ended.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// Tells the first program where this one listens, and waits until the first ends.
+/// Tells the first program where this program listens, and waits until the first ends.
 ///
 /// # Errors
 /// The first program has ended.
@@ -87,7 +87,7 @@ pub trait Remote: Clone + Send + Sync + 'static {
     /// Starts the receiver, and [tells](tell_place) where the second program listens.
     fn serve() -> impl Future<Output = Result<(), BoxError>>;
 
-    /// Finds the receiver of the program that listens there.
+    /// Finds the receiver of the program at this place.
     fn connect(place: &str) -> impl Future<Output = Result<Self, BoxError>>;
 
     /// Sends a block, and returns the block that comes back.
@@ -114,7 +114,7 @@ async fn trips(to: impl Remote, count: u64) -> Result<[u64; 2], BoxError> {
 /// Runs a job, or serves, as the second program.
 ///
 /// # Errors
-/// The job is not one of X1 to X3, or fails.
+/// The job is none of X1 to X3, or fails.
 pub fn run<R: Remote>(job: &Job) -> Measured {
     let mut runtime = Builder::new_multi_thread();
     let runtime = runtime.worker_threads(job.workers).enable_all().build()?;

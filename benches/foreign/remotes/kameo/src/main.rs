@@ -34,7 +34,7 @@ struct Streamed(Block);
 #[derive(Debug, Serialize, Deserialize)]
 struct Account;
 
-/// Which numbers of a stream have come.
+/// The numbers of a stream, and whether each has come.
 #[derive(Default, Actor, RemoteActor)]
 struct Receiver {
     has_come: Vec<bool>,

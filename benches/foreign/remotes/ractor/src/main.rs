@@ -14,7 +14,7 @@ use tokio::time::sleep;
 
 #[derive(RactorClusterMessage)]
 enum Message {
-    /// A block that goes back.
+    /// A block, which goes back.
     #[rpc]
     Ask(Vec<u8>, RpcReplyPort<Vec<u8>>),
     /// A block of a stream.
@@ -55,7 +55,7 @@ impl Actor for Receiver {
 
 /// Starts a node, and returns its port.
 async fn node(name: &str) -> Result<(ActorRef<NodeServerMessage>, u16), BoxError> {
-    // A node does not tell which port the system has chosen.
+    // A node does not tell its port if the system chooses it.
     let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
     let port = free.local_addr()?.port();
     drop(free);

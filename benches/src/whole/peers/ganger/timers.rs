@@ -1,4 +1,4 @@
-//! Processes that set timers, and sleep.
+//! Processes set timers, and sleep.
 
 use super::Ganger;
 use crate::whole::contestant::Timed;
@@ -7,7 +7,7 @@ use crate::whole::timed::{Nap, churn_time};
 use ganger_proc_api::{Context, Event, Events, Process, StepOutput, StepResult, Tag, process_fn};
 use ganger_sched::{ContextExt, Instant};
 
-/// The number of timers that a process sets in a step that continues.
+/// The number of timers of a step of a continuing process.
 const BATCH: u64 = 100;
 
 const DUE: Tag = 1;

@@ -1,5 +1,4 @@
-//! Actors that depend on each other: servers, supervisors that are told of ends, and process
-//! groups.
+//! Actors that depend on each other: servers, supervisors with notices of ends, and process groups.
 
 use super::{Done, Message, Ractor, pool};
 use crate::whole::acts::Consumer;
@@ -47,8 +46,8 @@ impl<F: Fn() -> Done + Send + Sync + 'static> Actor for Once<F> {
     }
 }
 
-/// Starts actors that end at once, and counts the notices of their ends; or starts an actor that
-/// fails, another at the notice of each failure, and in the end an actor that ends.
+/// Starts short-lived actors, and counts the notices of their ends; or starts a failing actor,
+/// another at the notice of each failure, and in the end an actor without a failure.
 struct Supervisor {
     restarts: bool,
 }

@@ -106,7 +106,7 @@ impl<T: Turn> Actor for Looper<T> {
             return Ok(());
         }
         if T::BLOCKS {
-            // A mailbox lets others run after 128 messages only.
+            // A mailbox lets other actors run after 128 messages only.
             yield_now().await;
         }
         Ok(this.send_message(())?)

@@ -1,4 +1,4 @@
-//! Jobs, which a factory gives to its workers.
+//! A factory gives jobs to its workers.
 
 use super::Ractor;
 use crate::whole::contestant::{Timed, asker, failed};

@@ -35,7 +35,7 @@ async fn fail(is_last: bool) -> Result<(), Failed> {
 }
 
 impl Tokio {
-    /// Starts a task that answers with numbers.
+    /// Starts a task, which answers each question with its number.
     fn server(&self) -> UnboundedSender<Question> {
         let (server, mut questions) = unbounded_channel();
         self.0.spawn(async move {
