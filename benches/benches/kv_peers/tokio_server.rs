@@ -1,5 +1,5 @@
-//! The same server on tokio: the same parser, the same commands, and the same division of the keys.
-//! A connection is a task, and a shard is behind a lock, as such servers are written there.
+//! The example's server on tokio: the same parser, the same commands, and the same division of the
+//! keys. A connection is a task, and a shard is behind a lock, as usual on tokio.
 
 use crate::example::commands::{self, Route};
 use crate::example::protocol::{Answer, Limits, Parser, Version};

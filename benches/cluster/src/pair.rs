@@ -1,6 +1,6 @@
 //! The second program: how it is started, found and ended.
 
-// The same keys as of `cargo xtask cluster-keys`.
+// Makes the keys of `cargo xtask cluster-keys`.
 #[path = "../../../xtask/src/cluster_keys/issue.rs"]
 mod issue;
 

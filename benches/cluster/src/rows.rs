@@ -312,7 +312,7 @@ impl Nodes {
                 watcher.send(Message::of(some.to_vec()))?;
             }
             wait(&told)?;
-            // Its answer comes after the monitors are there.
+            // The boss answers only after the monitors are there.
             let boss = nodes.boss()?;
             times.push(millis(begin.elapsed()));
             Ok::<_, BoxError>((boss, told))

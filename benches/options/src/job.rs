@@ -48,7 +48,7 @@ pub enum Error {
     /// The peer has no such workload; with the reason.
     #[error("{0}")]
     Missing(String),
-    /// It went wrong.
+    /// The run went wrong.
     #[error("{0}")]
     Failed(String),
 }

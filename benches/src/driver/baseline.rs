@@ -14,7 +14,7 @@ use std::fmt::Write;
 /// changes for people, the worst first. `threshold` is a part of the earlier figure.
 ///
 /// # Errors
-/// When Ganger has no figure in both, or they are with different allocators.
+/// When no figure of Ganger is in both results, or the results are with different allocators.
 pub(super) fn compare(
     old: &Results,
     new: &Results,
@@ -79,7 +79,7 @@ pub(super) fn compare(
 /// Checks that the earlier figures are with the same allocator.
 ///
 /// # Errors
-/// If not: to compare them would be to compare allocators.
+/// The two allocators, if they differ: such figures would compare allocators.
 pub(super) fn check_allocator(old: &Results, now: &str) -> Result<(), String> {
     let before = &old.machine.allocator;
     if before == now {

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 /// The end of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Ending {
-    /// It measured.
+    /// The peer has measured.
     Measured(Vec<Sample>),
     /// The peer has no such workload; with its message.
     Missing(String),

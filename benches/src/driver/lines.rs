@@ -114,7 +114,7 @@ pub(super) struct Absence {
     pub(super) workload: Id,
     /// The peer without the figure.
     pub(super) peer: Peer,
-    /// As in a figure.
+    /// The point of the missing figure.
     #[serde(flatten)]
     pub(super) point: Point,
     /// The kind of reason.
@@ -225,7 +225,7 @@ impl Results {
     /// Reads a file.
     ///
     /// # Errors
-    /// As in [`read`](Self::read), with the path.
+    /// The errors of [`read`](Self::read), with the path; and why the file can't be opened.
     pub(super) fn load(path: &Path) -> Result<Self, String> {
         let file = std::fs::File::open(path);
         let file = file.map_err(|error| format!("can't read {}: {error}", path.display()))?;

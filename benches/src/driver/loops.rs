@@ -29,10 +29,10 @@ pub(super) struct Loops {
 }
 
 impl Loops {
-    /// Starts a loop on each processor that this program may use. Blocks until all spin.
+    /// Starts a loop on each processor that this program may use. Blocks until all loops spin.
     ///
     /// # Errors
-    /// Why there can be none; then none is left.
+    /// The reason; no loop is left.
     pub(super) fn start() -> Result<Self, String> {
         let mut loops = Self {
             is_over: Arc::default(),

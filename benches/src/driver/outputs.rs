@@ -35,7 +35,7 @@ impl Outputs {
     /// Writes the figures.
     ///
     /// # Errors
-    /// The path, and why not.
+    /// The path of the file, and why it can't be written.
     pub(super) fn write_json(&self, results: &Results) -> Result<(), String> {
         let mut text = Vec::new();
         let written = results.write(&mut text);
@@ -52,7 +52,7 @@ impl Outputs {
 /// Checks that the file can be written; the file stays as it is.
 ///
 /// # Errors
-/// The path, and why not.
+/// The path of the file, and why it can't be written.
 pub(super) fn try_write(path: &Path) -> Result<(), String> {
     let was_there = path.exists();
     let opened = OpenOptions::new().append(true).create(true).open(path);
@@ -67,7 +67,7 @@ pub(super) fn try_write(path: &Path) -> Result<(), String> {
 /// written directly.
 ///
 /// # Errors
-/// The path, and why not.
+/// The path of the file, and why it can't be written.
 pub(super) fn write(path: &Path, content: impl AsRef<[u8]>) -> Result<(), String> {
     let is_plain = fs::symlink_metadata(path).map_or(true, |found| found.is_file());
     let written = match path.file_name() {

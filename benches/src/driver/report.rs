@@ -17,7 +17,7 @@ pub(super) struct View<'a> {
     mode: Mode,
     /// The compared figures, in the order of the runs; without the points of curves.
     pub(super) rows: Vec<Row<'a>>,
-    /// The same with idle loops, where `rows` are without.
+    /// The compared figures with idle loops, if `rows` are without.
     loops: Vec<Row<'a>>,
     pub(super) curves: Vec<Plot<'a>>,
 }

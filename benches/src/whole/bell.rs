@@ -1,4 +1,4 @@
-//! The time in which a waiting process begins to run (W10).
+//! How soon a waiting process begins to run (W10).
 
 use std::hint::black_box;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,9 +11,9 @@ pub(super) const LAST: u64 = u64::MAX;
 /// The thread's behaviour after its send, until it hears the bell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Sender {
-    /// It parks.
+    /// The thread parks.
     Parks,
-    /// It computes.
+    /// The thread computes.
     Spins,
 }
 

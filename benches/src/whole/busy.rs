@@ -1,8 +1,9 @@
 //! Programs compute during the measured program's run.
 //!
-//! They are processes, not threads: a fence that reaches all threads of a program would interrupt
-//! these as well. Each has the priority of any program, and a processor of its own. Such a program
-//! ends when it is killed, or finds its parent gone, however the parent has ended.
+//! The programs are processes, not threads: a fence for all threads of the measured program would
+//! interrupt computing threads as well. Each has the priority of any program, and a processor of
+//! its own. Such a program ends when it is killed, or finds its parent gone, however the parent has
+//! ended.
 
 use super::contestant::failed;
 use super::job::Error;
@@ -25,7 +26,7 @@ impl Busy {
     /// Starts the programs. Called by `ganger-workload`.
     ///
     /// # Errors
-    /// If a program can't be started; then none is left.
+    /// If a program can't be started; then no program is left.
     pub fn start() -> Result<Self, Error> {
         let program = env::current_exe().map_err(failed)?;
         let mut busy = Self {
@@ -46,7 +47,7 @@ impl Busy {
 impl Drop for Busy {
     fn drop(&mut self) {
         for program in &mut self.programs {
-            // The wait is for a program that has ended by itself as well.
+            // A program that has ended by itself is waited for as well.
             let _ended = program.kill();
             let _ended = program.wait();
         }

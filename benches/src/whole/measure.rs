@@ -61,8 +61,7 @@ pub fn list() -> impl Iterator<Item = (Id, Peer)> {
 /// Runs the peer as the job says.
 ///
 /// # Errors
-/// If the peer has no such workload, or something goes wrong: it refuses, gets stuck, or has a
-/// wrong result.
+/// If the peer has no such workload, refuses, gets stuck, or has a wrong result.
 pub(super) fn measure<C: Services>(peer: &C, job: &Job) -> Result<Vec<Sample>, Error> {
     let run = Run { peer, job };
     let processes = |default: u64| job.processes.unwrap_or(default);
@@ -452,7 +451,8 @@ impl<C: Contestant> Run<'_, C> {
 
     fn timers_idle(&self) -> Result<Vec<Sample>, Error> {
         let n = self.job.elements();
-        // As in W8.
+        // A few first, as in `memory_idle`: their traces in the allocator do not grow the measured
+        // run.
         let (_, few) = self.peer.timed_crowd((n / 100).max(1), in_an_hour())?;
         self.peer.wake(few)?;
         let begin = memory::resident()?;

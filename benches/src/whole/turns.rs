@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 pub(super) enum How {
     /// Sleeps: the processor is free.
     Sleep,
-    /// It computes.
+    /// Computes: the processor is busy.
     Compute,
 }
 
@@ -60,7 +60,7 @@ impl Stuck {
         }))
     }
 
-    /// Blocks for a turn; or does not, and returns `false`, when it is over.
+    /// Blocks for a turn and returns `true`; after the end, returns `false` at once.
     #[must_use]
     pub(super) fn turn(&self) -> bool {
         // Ordering: Relaxed: a flag that stands for nothing else.
@@ -110,7 +110,7 @@ impl Race {
         }))
     }
 
-    /// Works for a microsecond; or does not, and returns `false`, when the race is over.
+    /// Works for a microsecond and returns `true`; after the race, returns `false` at once.
     #[must_use]
     pub(super) fn lap(&self) -> bool {
         // Ordering: Relaxed: a flag that stands for nothing else.

@@ -167,7 +167,7 @@ struct Failing {
     restarts: u64,
 }
 
-/// It fails.
+/// The error of an actor's failure.
 #[derive(Debug)]
 struct Failed;
 

@@ -26,8 +26,7 @@ use super::sample::Sample;
 /// Sets the job's peer up and has it do the job.
 ///
 /// # Errors
-/// If the peer has no such workload, is no peer in Rust that has processes, or something goes
-/// wrong.
+/// If the peer has no such workload, is no peer in Rust with processes, or the run goes wrong.
 pub fn run(job: &Job) -> Result<Vec<Sample>, Error> {
     let (workers, has_timers) = (job.workers, job.id.needs_timers());
     let runtime = |has_timers| tokio::runtime(workers, has_timers);

@@ -26,7 +26,7 @@ const UNDER_WAY: usize = 100;
 #[derive(Debug, Serialize, Deserialize, Reply)]
 struct Block(#[serde(with = "serde_bytes")] Vec<u8>);
 
-/// The same, of a stream.
+/// A block of a stream.
 #[derive(Debug, Serialize, Deserialize)]
 struct Streamed(Block);
 
