@@ -7,7 +7,7 @@ use crate::{packed, readme, sanitize, soak, tidy};
 use clap::ValueEnum;
 use std::env;
 
-/// One step.
+/// A step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Step {
     /// the formatting is rustfmt's

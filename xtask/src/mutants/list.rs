@@ -9,7 +9,7 @@ const REPLACE: &str = "~>";
 pub(crate) const BEFORE: &str = "<+";
 pub(crate) const AFTER: &str = "+>";
 
-/// One mutation.
+/// A mutation.
 #[derive(Debug, Default)]
 pub(crate) struct Mutant {
     pub(crate) name: String,

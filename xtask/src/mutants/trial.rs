@@ -35,7 +35,8 @@ pub(crate) enum Kind {
     Model,
     /// With real threads.
     Std,
-    /// The same, with full fences even where light fences could be free: other code runs.
+    /// With real threads, and with full fences even where light fences could be free: other code
+    /// runs.
     Fenced,
 }
 

@@ -2,7 +2,7 @@
 
 use crate::rust::{is_word, items, pieces, tokens};
 
-/// One file.
+/// A file.
 pub(super) struct Source {
     /// Relative to the project, with `/` on every system.
     pub(super) path: String,
@@ -10,7 +10,7 @@ pub(super) struct Source {
     pub(super) lines: Vec<Line>,
 }
 
-/// One line.
+/// A line.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(super) struct Line {
     /// The code, with strings and characters emptied and without comments.
