@@ -110,6 +110,20 @@ fn the_last_failure_is_the_answer() {
     });
 }
 
+// pins: W15
+#[test]
+fn a_job_that_has_been_tried_does_not_expire() {
+    sim(115).check_seeds(10, |rt| {
+        let tries = Tries::default();
+        let pool = flaky(rt, &tries, |it| {
+            it.retry(exact(ms(100))).time_to_live(ms(50))
+        });
+        assert_eq!(rt.answer(pool.call((0, 2))).unwrap(), 0);
+        assert_apart(&tries.of(0), &[100, 200]);
+        stop(rt, pool);
+    });
+}
+
 // pins: W3
 #[test]
 fn without_a_wait_an_error_is_the_answer() {
