@@ -124,9 +124,14 @@ fn prepare(packages: &[String]) -> Result<Vec<(String, Vec<Prepared>)>, Failure>
         let mut prepared = Vec::new();
         for mutant in mutants {
             let file_and_test = mutant.killer().and_then(|it| it.split(" (").next());
-            let test = file_and_test.and_then(|it| it.split("::").last());
-            let missing = test.filter(|test| !words.contains(*test));
-            wrong.extend(missing.map(|it| format!("{path}: {}: no test {it}", mutant.name)));
+            let (modules, test) = file_and_test
+                .and_then(|it| it.rsplit_once("::"))
+                .unwrap_or(("unit", file_and_test.unwrap_or("unit")));
+            let modules = modules.split("::").map(|it| format!("mod {it}"));
+            let missing = modules
+                .chain([test.to_owned()])
+                .find(|it| !words.contains(it));
+            wrong.extend(missing.map(|it| format!("{path}: {}: no {it}", mutant.name)));
             match change::changes(&mutant, name, &sources) {
                 Ok((changes, bodies)) => {
                     prepared.push(Prepared {
@@ -146,15 +151,20 @@ fn prepare(packages: &[String]) -> Result<Vec<(String, Vec<Prepared>)>, Failure>
     }
 }
 
-/// Returns the words in the tests of a crate, among which is each test that a list may name, even
-/// if a macro writes the test; and the words in the paths.
+/// Returns the words of a crate, among which is each test that a list may name, even if a macro
+/// writes the test; and `mod` with each name of a module or a file.
 fn words(name: &str) -> Result<BTreeSet<String>, Failure> {
-    let mut words = BTreeSet::from(["unit".to_owned()]);
+    let mut words = BTreeSet::from(["unit", "mod unit"].map(str::to_owned));
     let folder = format!("crates/{name}/");
     let is_of = |path: &&String| path.starts_with(&folder) && path.ends_with(".rs");
     for path in files()?.iter().filter(is_of) {
-        let text = fs::read_to_string(root().join(path))? + path;
+        let text = fs::read_to_string(root().join(path))?;
+        let declared = text.split("mod ").skip(1);
+        let modules = declared.chain(path.split('/'));
+        let first = |text: &str| text.split(|c| !is_word(c)).next().map(str::to_owned);
+        words.extend(modules.filter_map(first).map(|it| format!("mod {it}")));
         words.extend(text.split(|c| !is_word(c)).map(str::to_owned));
+        words.extend(path.split(|c| !is_word(c)).map(str::to_owned));
     }
     Ok(words)
 }
