@@ -124,13 +124,12 @@ fn prepare(packages: &[String]) -> Result<Vec<(String, Vec<Prepared>)>, Failure>
         let mut prepared = Vec::new();
         for mutant in mutants {
             let file_and_test = mutant.killer().and_then(|it| it.split(" (").next());
-            let (modules, test) = file_and_test
-                .and_then(|it| it.rsplit_once("::"))
-                .unwrap_or(("unit", file_and_test.unwrap_or("unit")));
-            let modules = modules.split("::").map(|it| format!("mod {it}"));
-            let missing = modules
-                .chain([test.to_owned()])
-                .find(|it| !words.contains(it));
+            let parts = Vec::from_iter(file_and_test.into_iter().flat_map(|it| it.split("::")));
+            let inner = parts.split_last().map_or(&[][..], |(_, modules)| modules);
+            let inner = inner.windows(2).filter(|it| it[0] != "unit");
+            let inner = inner.map(|it| it.join("::"));
+            let test = parts.last().map(|&test| test.to_owned());
+            let missing = inner.chain(test).find(|it| !words.contains(it));
             wrong.extend(missing.map(|it| format!("{path}: {}: no {it}", mutant.name)));
             match change::changes(&mutant, name, &sources) {
                 Ok((changes, bodies)) => {
@@ -152,17 +151,18 @@ fn prepare(packages: &[String]) -> Result<Vec<(String, Vec<Prepared>)>, Failure>
 }
 
 /// Returns the words of a crate, among which is each test that a list may name, even if a macro
-/// writes the test; and `mod` with each name of a module or a file.
+/// writes the test; and each module behind its parent.
 fn words(name: &str) -> Result<BTreeSet<String>, Failure> {
-    let mut words = BTreeSet::from(["unit", "mod unit"].map(str::to_owned));
+    let mut words = BTreeSet::from(["unit".to_owned()]);
     let folder = format!("crates/{name}/");
     let is_of = |path: &&String| path.starts_with(&folder) && path.ends_with(".rs");
     for path in files()?.iter().filter(is_of) {
         let text = fs::read_to_string(root().join(path))?;
-        let declared = text.split("mod ").skip(1);
-        let modules = declared.chain(path.split('/'));
-        let first = |text: &str| text.split(|c| !is_word(c)).next().map(str::to_owned);
-        words.extend(modules.filter_map(first).map(|it| format!("mod {it}")));
+        let parent = path.trim_end_matches(".rs").trim_end_matches("/mod");
+        let parent = parent.rsplit('/').next().unwrap_or_default();
+        let modules = text.split("mod ").skip(1);
+        let modules = modules.filter_map(|it| it.split(|c| !is_word(c)).next());
+        words.extend(modules.map(|it| format!("{parent}::{it}")));
         words.extend(text.split(|c| !is_word(c)).map(str::to_owned));
         words.extend(path.split(|c| !is_word(c)).map(str::to_owned));
     }
