@@ -199,7 +199,7 @@ impl Drop for Watching {
 }
 
 /// Begins a watch. `process` returns the process of the calling thread, with the number of its
-/// scheduler; `now` returns the time. The first call fixes both functions.
+/// scheduler; `now` returns the time. The first call fixes the functions.
 pub fn begin(process: fn() -> Option<(Pid, u64)>, now: fn() -> Duration) -> Watching {
     begin_in(Surroundings {
         process,

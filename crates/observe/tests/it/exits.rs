@@ -9,6 +9,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 use std::task::Poll;
+use std::thread;
 use std::time::{Duration, Instant};
 
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -39,7 +40,7 @@ fn cycle_of(observer: &Observer, of: &[Pid]) -> Vec<(&'static str, Pid, Vec<Part
             }
         }
         assert!(Instant::now() < end, "{seen:?}");
-        std::thread::yield_now();
+        thread::yield_now();
     }
 }
 
@@ -81,10 +82,33 @@ fn two_tasks_that_await_each_others_handles_are_one_named_cycle() {
     let end = Instant::now() + PATIENCE;
     while scheduler.stats().live > 0 {
         assert!(Instant::now() < end);
-        std::thread::yield_now();
+        thread::yield_now();
     }
     let is_left = |it: &Wait| it.waiter.to_string().contains("exits-handles");
     assert!(!observer.waits().waits.iter().any(is_left));
+}
+
+// pins: V10
+#[test]
+fn a_monitor_of_a_process_that_waits_leaves_its_wait() {
+    let (scheduler, observer) = observed("exits-monitored");
+    let ((one, to_one), (two, to_two)) = (awaits_handle(&scheduler), awaits_handle(&scheduler));
+    let pids = [one.pid(), two.pid()];
+    to_one.send(two).unwrap();
+    to_two.send(one).unwrap();
+    cycle_of(&observer, &pids);
+    // Each monitor takes a turn of the process, without a step.
+    for _ in 0..20 {
+        let watcher = scheduler.spawn(async move |cx: Cx| {
+            let _end = cx.monitor(pids[0]).await?;
+            Ok(())
+        });
+        cycle_of(&observer, &pids);
+        let _ended = scheduler.terminate(watcher.unwrap().pid());
+        thread::sleep(Duration::from_millis(1));
+    }
+    cycle_of(&observer, &pids);
+    scheduler.terminate(pids[0]).unwrap();
 }
 
 // pins: V10
@@ -179,7 +203,7 @@ fn a_handle_that_is_polled_no_longer_is_no_wait() {
                 break;
             }
             assert!(Instant::now() < end);
-            std::thread::yield_now();
+            thread::yield_now();
         }
         let seen = observer.waits().waits;
         assert!(!seen.iter().any(|it| it.parties.contains(&of)), "{seen:?}");
@@ -196,7 +220,7 @@ fn has_edge(scheduler: &Scheduler, observer: &Observer, waiter: Pid, of: Pid) ->
             break;
         }
         assert!(Instant::now() < end);
-        std::thread::yield_now();
+        thread::yield_now();
     }
     let of = Party::Process(of, scheduler.number());
     let seen = observer.waits().waits;

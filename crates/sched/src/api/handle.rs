@@ -529,13 +529,13 @@ pub struct ProcessInfo {
     /// The process that has started it: by its context, or in its step or `init`. The parent may
     /// have ended.
     pub parent: Option<Pid>,
-    /// How many events its steps have left for later steps.
+    /// How many events its steps have left for later steps, at most 1,048,575.
     pub left: usize,
     /// How many messages and control messages no step has taken; known where mailboxes have a
     /// limit.
     pub queued: Option<usize>,
-    /// How long ago its last turn began, to about ten milliseconds, up to twelve days. None before
-    /// the first turn.
+    /// How long ago its last step began, to about ten milliseconds, up to twelve days. None before
+    /// the first step.
     pub ran_before: Option<Duration>,
 }
 

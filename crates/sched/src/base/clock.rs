@@ -67,12 +67,8 @@ impl CoarseTime {
         self.nanos.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn set(&self, now: Duration) {
-        // Ordering: Relaxed: no other read depends on it.
-        self.nanos.store(nanos(now), Ordering::Relaxed);
-    }
-
-    /// Moves the time on to `now`: a worker has been asleep, and perhaps the monitor has, too.
+    /// Moves the time on to `now`, and never back: the monitor, or a worker that wakes, may be late
+    /// with its reading of the clock.
     pub(crate) fn go_on(&self, now: Duration) {
         // Ordering: Relaxed: no other read depends on it.
         self.nanos.fetch_max(nanos(now), Ordering::Relaxed);

@@ -161,7 +161,7 @@ impl<'a, C: Clock> Monitor<'a, C> {
     fn look(&mut self) {
         self.shared.probe.watching();
         let now = self.clock.now();
-        self.shared.timing.time.set(now);
+        self.shared.timing.time.go_on(now);
         let look = self.look_at_turns(now);
         self.look_at_timers(now);
         self.look_at_driver();

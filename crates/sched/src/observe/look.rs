@@ -243,7 +243,7 @@ impl ProcessLook<'_> {
         self.0.about.left().max(queued)
     }
 
-    /// Returns how long ago its last turn began: see [`ProcessInfo::ran_before`].
+    /// Returns how long ago its last step began: see [`ProcessInfo::ran_before`].
     #[must_use]
     pub fn ran_before(&self) -> Option<Duration> {
         let time = &self.0.shared.timing.time;

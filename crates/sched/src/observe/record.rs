@@ -68,7 +68,8 @@ pub struct ProcessCounts {
     /// [`Handle::long_steps`]: crate::Handle::long_steps
     pub longest: Duration,
     /// The length of its mailbox, with a limit or without: messages, completions, items between
-    /// steps, and events left by steps. Exact except for items being sent at the moment.
+    /// steps, and events left by steps, of which at most 1,048,575 are counted. Exact except for
+    /// items being sent at the moment.
     pub waiting: u64,
     /// How long ago the process was started.
     pub age: Duration,

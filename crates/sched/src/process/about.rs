@@ -31,15 +31,15 @@ const UNIT: u32 = 19;
 pub(crate) struct About {
     /// A `Namer`, or null.
     namer: AtomicPtr<()>,
-    /// When the last turn began, in units since the scheduler was built, modulo 2^32, and made odd;
-    /// zero before the first turn; another even number, for the kind of end, after the end.
+    /// When the last turn with a step began, in units since the scheduler was built, modulo 2^32,
+    /// and made odd; zero before the first; another even number, for the kind of end, after the end.
     ran: AtomicU32,
     /// How many events the process's steps have left, above the count of its marked turns.
     left: AtomicU32,
 }
 
-/// The bits of the count of marked turns. A mark comes back if the process has 4,096 marked turns
-/// on other threads within a millisecond: each takes a lock and memory for its wait.
+/// The bits of the count of marked turns. A mark comes back only if exactly a multiple of 4,096
+/// marked turns of the process follow while the coarse time stands still.
 const MARKS: u32 = 12;
 
 impl About {
@@ -66,7 +66,7 @@ impl About {
         unsafe { mem::transmute::<*mut (), Namer>(namer)() }
     }
 
-    /// Notes that a turn begins, `nanos` nanoseconds after the scheduler was built.
+    /// Notes that a step begins, `nanos` nanoseconds after the scheduler was built.
     #[inline(always)]
     pub(crate) fn run(&self, nanos: u64) {
         // Ordering: Relaxed: see the module.
@@ -84,8 +84,8 @@ impl About {
         (ran & 1 == 1).then(|| u64::from(before) << UNIT)
     }
 
-    /// Returns the mark of the last turn. Unmarked turns that begin within the same millisecond
-    /// share a mark: see [`mark_turn`](Self::mark_turn).
+    /// Returns the mark of the last turn with a step. Unmarked turns share a mark while the coarse
+    /// time stands still: see [`mark_turn`](Self::mark_turn).
     pub(crate) fn turn_mark(&self) -> u64 {
         // Ordering: Acquire: pairs with the release in `mark_turn`: behind the time of a marked
         // turn the reader finds the count of this turn, or of a later.

@@ -111,7 +111,6 @@ impl<'a> Runner<'a> {
         let (shared, arc, counters) = (self.shared, self.shared_arc, self.counters);
         shared.probe.turn_begins(&task.probe);
         let _traced = shared.carrier().turn();
-        task.about.run(shared.timing.time.nanos());
         place.count(&counters.turns);
         // Turns are nested in the simulation, and on threads other than workers.
         let _dropped = if place.queue().is_none() || Decider::is_driven() {

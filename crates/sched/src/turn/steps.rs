@@ -334,6 +334,8 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
     fn step(&mut self, events: usize, out: &mut StepOutput) -> bool {
         let (shared, task) = (self.shared, self.task);
         self.place.count(&self.counters.steps);
+        // A turn without a step leaves the waits of the last step, and the kind of an end.
+        task.about.run(shared.timing.time.nanos());
         self.note_step(events);
         let traced = self.trace(events);
         let cursor = self.core.cursor(events);

@@ -177,7 +177,7 @@ fn picks(lengths: [usize; 2], step_micros: u64, offset: u32) -> Vec<u64> {
         shared
             .timing
             .time
-            .set(Duration::from_micros(micros / TICK * TICK));
+            .go_on(Duration::from_micros(micros / TICK * TICK));
         if let Some((token, guard)) = running[turn].take() {
             drop::<Running<'_>>(guard);
             ganger_deque::Worker::push(&crowd.queues[turn].deque, token);
