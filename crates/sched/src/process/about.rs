@@ -31,8 +31,8 @@ const UNIT: u32 = 19;
 pub(crate) struct About {
     /// A `Namer`, or null.
     namer: AtomicPtr<()>,
-    /// When the last turn with a step began, in units since the scheduler was built, modulo 2^32,
-    /// and made odd; zero before the first; another even number, for the kind of end, after the end.
+    /// The begin of the last step, in units since the scheduler was built, modulo 2^32, made odd.
+    /// Zero before the first step; after the end another even number, for the kind of end.
     ran: AtomicU32,
     /// How many events the process's steps have left, above the count of its marked turns.
     left: AtomicU32,
