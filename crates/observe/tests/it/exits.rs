@@ -97,15 +97,17 @@ fn a_monitor_of_a_process_that_waits_leaves_its_wait() {
     to_one.send(two).unwrap();
     to_two.send(one).unwrap();
     cycle_of(&observer, &pids);
-    // Each monitor takes a turn of the process, without a step.
-    for _ in 0..20 {
-        let watcher = scheduler.spawn(async move |cx: Cx| {
-            let _end = cx.monitor(pids[0]).await?;
-            Ok(())
-        });
-        cycle_of(&observer, &pids);
-        let _ended = scheduler.terminate(watcher.unwrap().pid());
-        thread::sleep(Duration::from_millis(1));
+    // The monitor takes a turn of the process, without a step.
+    let watcher = scheduler.spawn(async move |cx: Cx| {
+        let _end = cx.monitor(pids[0]).await?;
+        Ok(())
+    });
+    let watchers = [watcher.unwrap().pid()];
+    let end = Instant::now() + PATIENCE;
+    let watched_by = || observer.process(pids[0])?.watched_by;
+    while watched_by().is_none_or(|it| it.processes != watchers) {
+        assert!(Instant::now() < end);
+        thread::yield_now();
     }
     cycle_of(&observer, &pids);
     scheduler.terminate(pids[0]).unwrap();

@@ -150,3 +150,17 @@ impl Deadline {
         self.length.saturating_sub(self.start.elapsed())
     }
 }
+
+#[cfg(all(test, not(ganger_loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_late_reading_does_not_take_the_coarse_time_back() {
+        let time = CoarseTime::of(MonotonicClock::new());
+        for reading in [5, 3] {
+            time.go_on(Duration::from_nanos(reading));
+        }
+        assert_eq!(time.nanos(), 5);
+    }
+}

@@ -2,8 +2,8 @@
 
 use crate::support::*;
 use ganger_proc_api::{
-    BoxError, Context, Event, Events, ExitCause, Lifecycle, Message, Payloads, Pid, Process,
-    StepOutput, StepResult, SubmitErrorKind, Symbol, UpgradeRequest,
+    BoxError, Context, EndKind, Event, Events, ExitCause, Lifecycle, Message, Payloads, Pid,
+    Process, SendErrorKind, StepOutput, StepResult, SubmitErrorKind, Symbol, UpgradeRequest,
 };
 use ganger_sched::{ContextExt, ExitAction, ExitKey, Handle, ProcessState, Scheduler, WeakHandle};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -178,6 +178,31 @@ fn every_end_runs_the_actions_once_in_order_after_close() {
         let in_time: &[u64] = if is_message { &[1, 2, 3] } else { &[1, 2] };
         assert_eq!(done, expected(cause, in_time), "{how}");
     }
+}
+
+// pins: F4
+#[test]
+fn an_end_with_actions_for_several_turns_is_known_by_its_kind() {
+    let log = Log::default();
+    let scheduler = start(1);
+    let process = process(|_, mut events, out| {
+        if events.next().is_some() {
+            out.done(());
+        }
+        Ok(())
+    });
+    let process = scheduler.submit(process, "main", ()).unwrap();
+    let address = process.address().clone();
+    for number in 1_000..1_600 {
+        let action = noting(&log, &scheduler, number);
+        address.add_exit_action(action).unwrap();
+    }
+    address.send(Message::new("done", ())).unwrap();
+    drop(exit(process));
+    // Each is told the cause, and notes two calls.
+    until("all are told", || log.0.lock().unwrap().len() == 3 * 600);
+    let error = address.send(Message::new("late", ())).unwrap_err();
+    assert_eq!(error.kind, SendErrorKind::Ended(EndKind::Done));
 }
 
 // pins: P12
