@@ -28,7 +28,7 @@ const REMOTE: &[Peer] = &[Ganger, Erlang, KameoRemote, RactorCluster, Tcp];
 const REMOTE_PAIRS: &[Peer] = &[Ganger, Erlang, Tcp];
 
 macro_rules! specs {
-    ($($id:ident = $text:literal $name:ident, $full:literal / $quick:literal $of:literal,
+    ($($id:ident = $text:literal $name:literal, $full:literal / $quick:literal $of:literal,
         $peers:expr, [$($variant:literal $unit:literal $($goal:expr),*);+], $what:literal;)+) => {
         names! {
             /// A workload.
@@ -39,7 +39,7 @@ macro_rules! specs {
         /// In the order of [`Id::ALL`].
         pub(super) const SPECS: &[Spec] = &[$(Spec {
             id: Id::$id,
-            name: stringify!($name),
+            name: $name,
             what: $what,
             of: $of,
             full: $full,
@@ -51,219 +51,220 @@ macro_rules! specs {
 }
 
 specs! {
-    W1 = "W1" spawn_external, 1_000_000 / 50_000 "processes", SCHEDULERS,
+    W1 = "W1" "start a process from outside", 1_000_000 / 50_000 "processes", SCHEDULERS,
         ["time" "ns" Best(0.9), Of(Tokio, 0.35)],
         "The main thread spawns processes; each runs once, hits the gate and ends";
-    W2 = "W2" skynet, 1_111_111 / 11_111 "processes", SCHEDULERS,
+    W2 = "W2" "a tree of 1,111,111 processes", 1_111_111 / 11_111 "processes", SCHEDULERS,
         ["time" "ms" Best(0.55)],
         "A tree of processes, ten children each: leaves send their number up, parents the sum; 6 \
          levels, quick 4";
-    W3a = "W3a" yield_1, 1_000_000 / 50_000 "steps", SCHEDULERS,
+    W3a = "W3a" "a step, one process", 1_000_000 / 50_000 "steps", SCHEDULERS,
         ["time" "ns" Best(0.7)],
         "One process continues again and again";
-    W3b = "W3b" yield_100, 1_000_000 / 50_000 "steps", SCHEDULERS,
+    W3b = "W3b" "a step, 100 processes", 1_000_000 / 50_000 "steps", SCHEDULERS,
         ["time" "ns" Best(0.65)],
         "100 processes continue again and again";
-    W4 = "W4" ping_pong, 1_000_000 / 20_000 "round trips", SCHEDULERS,
+    W4 = "W4" "round trip, one pair", 1_000_000 / 20_000 "round trips", SCHEDULERS,
         ["time" "ns" Best(0.5)],
         "A pair sends a number back and forth, by handle";
-    W4b = "W4b" ping_pong_1000, 1_000_000 / 50_000 "round trips", SCHEDULERS,
+    W4b = "W4b" "round trip, 1,000 pairs", 1_000_000 / 50_000 "round trips", SCHEDULERS,
         ["time" "ns" Best(0.5)],
         "1,000 pairs send a number back and forth at once";
-    W4pid = "W4pid" ping_pong_pid, 1_000_000 / 20_000 "round trips", &[Ganger, Erlang],
+    W4pid = "W4pid" "round trip by PID", 1_000_000 / 20_000 "round trips", &[Ganger, Erlang],
         ["time" "ns"],
         "A pair sends a number back and forth, by PID";
-    W4t = "W4t" typed_ping_pong, 1_000_000 / 20_000 "round trips", TYPED,
+    W4t = "W4t" "round trip, typed messages", 1_000_000 / 20_000 "round trips", TYPED,
         ["time" "ns" Best(0.5)],
         "As W4, with an enum of 40 bytes as the message";
-    W5 = "W5" ring_1, 1_000_000 / 50_000 "hops", SCHEDULERS,
+    W5 = "W5" "a hop in a ring, one token", 1_000_000 / 50_000 "hops", SCHEDULERS,
         ["time" "ns" Best(0.5)],
         "One token goes round a ring of 10,000 processes";
-    W5b = "W5b" ring_100, 1_000_000 / 50_000 "hops", SCHEDULERS,
+    W5b = "W5b" "a hop in a ring, 100 tokens", 1_000_000 / 50_000 "hops", SCHEDULERS,
         ["time" "ns" Best(0.9)],
         "100 tokens go round a ring of 10,000 processes";
-    W5bt = "W5bt" typed_ring_100, 1_000_000 / 50_000 "hops", TYPED,
+    W5bt = "W5bt" "a hop in a ring, typed messages", 1_000_000 / 50_000 "hops", TYPED,
         ["time" "ns" Best(0.7)],
         "As W5b, with an enum of 40 bytes as the message";
-    W6 = "W6" fan_in, 1_000_000 / 50_000 "messages", SCHEDULERS,
+    W6 = "W6" "100 processes send to one", 1_000_000 / 50_000 "messages", SCHEDULERS,
         ["time" "ns" Best(0.95), Of(Tokio, 0.15)],
         "100 producers send all that they have, in one go, to one consumer";
-    W6all = "W6all" fan_in_all, 1_000_000 / 50_000 "messages", &[Ganger],
+    W6all = "W6all" "100 send to one, a call each", 1_000_000 / 50_000 "messages", &[Ganger],
         ["time" "ns"],
         "As W6, and each producer sends all that it has by one call";
-    W6t = "W6t" typed_fan_in, 1_000_000 / 50_000 "messages", TYPED,
+    W6t = "W6t" "100 send to one, typed messages", 1_000_000 / 50_000 "messages", TYPED,
         ["time" "ns" Best(0.8)],
         "As W6, with an enum of 40 bytes as the message";
-    W7 = "W7" fan_out, 1_000_000 / 50_000 "messages", SCHEDULERS,
+    W7 = "W7" "one process sends to 1,000", 1_000_000 / 50_000 "messages", SCHEDULERS,
         ["time" "ns" Best(1.0), Of(Tokio, 0.33)],
         "One sender sends in turn to each of 1,000 receivers, which acknowledge their last";
-    W7t = "W7t" typed_fan_out, 1_000_000 / 50_000 "messages", TYPED,
+    W7t = "W7t" "one sends to 1,000, typed messages", 1_000_000 / 50_000 "messages", TYPED,
         ["time" "ns" Best(0.8)],
         "As W7, with an enum of 40 bytes as the message";
-    W8 = "W8" memory_idle, 1_000_000 / 20_000 "processes", SCHEDULERS,
+    W8 = "W8" "an idle process", 1_000_000 / 20_000 "processes", SCHEDULERS,
         ["rss" "bytes" Best(0.25); "spawn" "ns" Best(0.34); "wake" "ns" Best(0.48)],
         "Processes that ran once and wait, then get a message each, which ends them";
-    W9 = "W9" command, 1_000_000 / 50_000 "commands", TYPED,
+    W9 = "W9" "a command", 1_000_000 / 50_000 "commands", TYPED,
         ["time" "ns" Best(0.44)],
         "One process has commands carried out in sequence; the handler completes at once";
-    W9ask = "W9ask" command_ask, 1_000_000 / 50_000 "commands", SCHEDULERS,
+    W9ask = "W9ask" "a command by another process", 1_000_000 / 50_000 "commands", SCHEDULERS,
         ["time" "ns" Best(0.56)],
         "One process has commands carried out in sequence; another process answers";
-    W10 = "W10" wake_latency, 2_000 / 200 "samples", SCHEDULERS,
+    W10 = "W10" "waking an idle scheduler", 2_000 / 200 "samples", SCHEDULERS,
         [
             "p50" "us" Best(0.95), Of(Tokio, 0.4); "p99" "us" Best(0.95), Of(Tokio, 0.4);
             "switches" "a sample"
         ],
         "All is idle; from a send of the main thread to the process's own look at the clock";
-    W10spin = "W10spin" wake_latency_spin, 2_000 / 200 "samples", ASYNC,
+    W10spin = "W10spin" "waking it, the sender computes", 2_000 / 200 "samples", ASYNC,
         ["p50" "us" Of(Tokio, 2.0); "p99" "us" Of(Tokio, 2.0); "switches" "a sample"],
         "As W10, and the main thread goes on computing until the process has looked";
-    W10busy = "W10busy" wake_latency_busy, 2_000 / 200 "samples", ASYNC,
+    W10busy = "W10busy" "waking it on a busy machine", 2_000 / 200 "samples", ASYNC,
         ["p50" "us" Of(Tokio, 2.0); "p99" "us" Of(Tokio, 2.0); "switches" "a sample"],
         "As W10, beside a program on each processor that computes all the time";
-    W10busyspin = "W10busyspin" wake_latency_busy_spin, 2_000 / 200 "samples", ASYNC,
+    W10busyspin = "W10busyspin" "busy machine, the sender computes", 2_000 / 200 "samples", ASYNC,
         ["p50" "us" Of(Tokio, 2.0); "p99" "us" Of(Tokio, 2.0); "switches" "a sample"],
         "As W10busy, and the main thread goes on computing until the process has looked";
-    W11 = "W11" idle_cpu, 5_000 / 500 "ms", SCHEDULERS,
+    W11 = "W11" "an idle program", 5_000 / 500 "ms", SCHEDULERS,
         ["cpu" "ms/s" Best(0.83); "switches" "a second"],
         "CPU time that 1,000 idle processes take";
-    W12 = "W12" stuck_workers, 5_000 / 1_000 "ms", BLOCKING,
+    W12 = "W12" "beside steps that block", 5_000 / 1_000 "ms", BLOCKING,
         ["p99" "ms" Best(1.0); "max" "ms" Best(0.8)],
         "As many processes as workers sleep 500 ms in a step, again and again; how late 1,000 \
          others are that are due every ms";
-    W12cpu = "W12cpu" stuck_workers_cpu, 5_000 / 1_000 "ms", BLOCKING,
+    W12cpu = "W12cpu" "beside steps that compute", 5_000 / 1_000 "ms", BLOCKING,
         ["p99" "ms"; "max" "ms"],
         "As many processes as workers compute for 500 ms in a step, again and again; how late \
          1,000 others are that are due every ms";
-    W13 = "W13" fairness, 3_000 / 500 "ms", SCHEDULERS,
+    W13 = "W13" "equal shares, most over fewest", 3_000 / 500 "ms", SCHEDULERS,
         ["ratio" "x" Best(1.05)],
         "100 processes work for 1 us and continue: most steps over fewest";
-    W13b = "W13b" woken_beside_busy, 30 / 4 "rounds", BLOCKING,
+    W13b = "W13b" "woken beside steps of 1 ms", 30 / 4 "rounds", BLOCKING,
         ["p50" "us"; "p99" "us" Of(Tokio, 0.5), Of(Go, 1.0)],
         "7 processes compute 1 ms a step and continue; every 100 ms a step sends to 100 that \
          wait: from the send to the receiver's step";
-    W13b10 = "W13b10" woken_beside_busy_10, 30 / 4 "rounds", BLOCKING,
+    W13b10 = "W13b10" "woken beside steps of 10 us", 30 / 4 "rounds", BLOCKING,
         ["p50" "us"; "p99" "us" Of(Tokio, 0.5), Of(Go, 1.0)],
         "As W13b, with steps of 10 us";
-    W13c = "W13c" woken_from_outside, 300 / 40 "samples", BLOCKING,
+    W13c = "W13c" "woken from outside, 1 ms", 300 / 40 "samples", BLOCKING,
         ["p50" "us" Of(Tokio, 1.0); "p99" "us" Of(Tokio, 1.0)],
         "7 processes compute 1 ms a step and continue; every 10 ms a thread that is no worker \
          sends to one that waits: from the send to the receiver's step";
-    W13c10 = "W13c10" woken_from_outside_10, 300 / 40 "samples", BLOCKING,
+    W13c10 = "W13c10" "woken from outside, 10 us", 300 / 40 "samples", BLOCKING,
         ["p50" "us" Of(Tokio, 1.0); "p99" "us" Of(Tokio, 1.0)],
         "As W13c, with steps of 10 us";
-    W13d = "W13d" woken_by_herald, 30 / 4 "rounds", TYPED,
+    W13d = "W13d" "woken by a thread's process, 1 ms", 30 / 4 "rounds", TYPED,
         ["p50" "us"; "p99" "us" Of(Tokio, 0.5)],
         "As W13b, where a thread that is no worker wakes the process that sends";
-    W13d10 = "W13d10" woken_by_herald_10, 30 / 4 "rounds", TYPED,
+    W13d10 = "W13d10" "woken by a thread's process, 10 us", 30 / 4 "rounds", TYPED,
         ["p50" "us"; "p99" "us" Of(Tokio, 0.5)],
         "As W13d, with steps of 10 us";
-    W14 = "W14" timer_churn, 1_000_000 / 50_000 "timers", TIMERS,
+    W14 = "W14" "set and cancel a timer", 1_000_000 / 50_000 "timers", TIMERS,
         ["alone" "ns" Of(Tokio, 0.3), Of(Go, 0.15); "crowded" "ns" Of(Tokio, 0.3), Of(Go, 0.15)],
         "A process sets a timer for 1 to 60 s and cancels it, again and again; alone, and beside \
          1,000,000 others that wait";
-    W14step = "W14step" timer_churn_step, 1_000_000 / 50_000 "timers", TIMERS,
+    W14step = "W14step" "set and cancel, a step between", 1_000_000 / 50_000 "timers", TIMERS,
         ["alone" "ns" Of(Tokio, 0.3), Of(Go, 0.15); "crowded" "ns" Of(Tokio, 0.3), Of(Go, 0.15)],
         "As W14, and the process continues before it cancels";
-    W15 = "W15" timer_fire, 1_000_000 / 20_000 "processes", TIMERS,
+    W15 = "W15" "a timer fires, within 1 s", 1_000_000 / 20_000 "processes", TIMERS,
         ["cpu" "ns" Of(Tokio, 0.5)],
         "Processes each wait for a timer of their own, all due within a second: processor time \
          each, from the first that is due to the last, with the end of the process";
-    W15min = "W15min" timer_fire_60, 1_000_000 / 20_000 "processes", TIMERS,
+    W15min = "W15min" "a timer fires, within 60 s", 1_000_000 / 20_000 "processes", TIMERS,
         ["cpu" "ns" Of(Tokio, 0.5)],
         "As W15, due within a minute";
-    W16 = "W16" timer_lateness, 10_000 / 1_000 "ms", TIMERS,
+    W16 = "W16" "lateness of timers", 10_000 / 1_000 "ms", TIMERS,
         ["p50" "us"; "p99" "us" Of(Tokio, 0.2), Of(Go, 1.0); "max" "us"],
         "1,000 processes each sleep 1 to 20 ms, again and again, on an idle machine: how late \
          they run";
-    W16b = "W16b" timer_lateness_busy, 10_000 / 1_000 "ms", TYPED,
+    W16b = "W16b" "lateness beside steps of 1 ms", 10_000 / 1_000 "ms", TYPED,
         ["p50" "us"; "p99" "us"; "max" "us"],
         "As W16, beside 7 processes that compute 1 ms a step and continue";
-    W16b10 = "W16b10" timer_lateness_busy_10, 10_000 / 1_000 "ms", TYPED,
+    W16b10 = "W16b10" "lateness beside steps of 10 us", 10_000 / 1_000 "ms", TYPED,
         ["p50" "us"; "p99" "us" Just(100.0); "max" "us"],
         "As W16b, with steps of 10 us";
-    W16stuck = "W16stuck" timer_lateness_stuck, 10_000 / 1_000 "ms", TYPED,
+    W16stuck = "W16stuck" "lateness beside blocked steps", 10_000 / 1_000 "ms", TYPED,
         ["p50" "us"; "p99" "us" Best(1.0); "max" "us" Best(0.8)],
         "As W16, while as many processes as workers sleep 500 ms in a step, again and again";
-    W17 = "W17" timers_idle, 1_000_000 / 20_000 "processes", TIMERS,
+    W17 = "W17" "a timer that waits", 1_000_000 / 20_000 "processes", TIMERS,
         ["rss" "bytes" Just(64.0); "cpu" "ms/s" Best(0.83); "switches" "a second"],
         "Timers that wait for an hour, one a process: bytes each beside those of processes \
          without, and what they take for 5 s";
-    A1 = "A1" async_spawn, 1_000_000 / 50_000 "processes", ASYNC,
+    A1 = "A1" "start an async function", 1_000_000 / 50_000 "processes", ASYNC,
         ["time" "ns" Of(Tokio, 0.9)],
         "As W1, where processes are async functions";
-    A2a = "A2a" async_yield_1, 1_000_000 / 50_000 "steps", ASYNC,
+    A2a = "A2a" "a yield, one task", 1_000_000 / 50_000 "steps", ASYNC,
         ["time" "ns" Of(Tokio, 0.5)],
         "As W3a, where processes are async functions";
-    A2b = "A2b" async_yield_100, 1_000_000 / 50_000 "steps", ASYNC,
+    A2b = "A2b" "a yield, 100 tasks", 1_000_000 / 50_000 "steps", ASYNC,
         ["time" "ns" Of(Tokio, 0.5)],
         "As W3b, where processes are async functions";
-    A3 = "A3" async_ping_pong, 1_000_000 / 20_000 "round trips", ASYNC,
+    A3 = "A3" "round trip, two tasks", 1_000_000 / 20_000 "round trips", ASYNC,
         ["time" "ns" Of(Tokio, 0.5)],
         "As W4, where processes are async functions";
-    A4 = "A4" async_ping_pong_1000, 1_000_000 / 50_000 "round trips", ASYNC,
+    A4 = "A4" "round trip, 1,000 pairs of tasks", 1_000_000 / 50_000 "round trips", ASYNC,
         ["time" "ns" Of(Tokio, 0.5)],
         "As W4b, where processes are async functions";
-    A5 = "A5" async_ring_100, 1_000_000 / 50_000 "hops", ASYNC,
+    A5 = "A5" "a hop in a ring of tasks", 1_000_000 / 50_000 "hops", ASYNC,
         ["time" "ns" Of(Tokio, 0.5)],
         "As W5b, where processes are async functions";
-    A6 = "A6" async_fan_in, 1_000_000 / 50_000 "messages", ASYNC,
+    A6 = "A6" "100 tasks send to one", 1_000_000 / 50_000 "messages", ASYNC,
         ["time" "ns" Of(Tokio, 0.5)],
         "As W6, where processes are async functions";
-    A7 = "A7" async_memory_idle, 1_000_000 / 20_000 "processes", ASYNC,
+    A7 = "A7" "an idle async function", 1_000_000 / 20_000 "processes", ASYNC,
         [
             "rss" "bytes" Just(350.0), Of(Tokio, 0.5); "spawn" "ns" Of(Tokio, 0.9);
             "wake" "ns" Of(Tokio, 0.5)
         ],
         "As W8, where processes are async functions";
-    A8 = "A8" async_command_ask, 1_000_000 / 50_000 "commands", ASYNC,
+    A8 = "A8" "a command by another task", 1_000_000 / 50_000 "commands", ASYNC,
         ["time" "ns" Of(Tokio, 0.5)],
         "As W9ask, where processes are async functions";
-    A9 = "A9" async_call, 1_000_000 / 50_000 "calls", ASYNC,
+    A9 = "A9" "a question to another task", 1_000_000 / 50_000 "calls", ASYNC,
         ["time" "ns" Of(Tokio, 0.5)],
         "As S1, where processes are async functions";
-    A10 = "A10" async_timer_churn, 1_000_000 / 50_000 "timers", ASYNC,
+    A10 = "A10" "a sleep that is given up", 1_000_000 / 50_000 "timers", ASYNC,
         ["alone" "ns" Of(Tokio, 0.7); "crowded" "ns" Of(Tokio, 0.7)],
         "As W14, where processes are async functions, and the timer is a sleep that is given up";
-    A10step = "A10step" async_timer_churn_step, 1_000_000 / 50_000 "timers", ASYNC,
+    A10step = "A10step" "the same after a yield", 1_000_000 / 50_000 "timers", ASYNC,
         ["alone" "ns" Of(Tokio, 0.7); "crowded" "ns" Of(Tokio, 0.7)],
         "As A10, and the task gives way before it gives the sleep up";
-    A11 = "A11" async_timer_fire, 1_000_000 / 20_000 "processes", ASYNC,
+    A11 = "A11" "a sleep ends, within 1 s", 1_000_000 / 20_000 "processes", ASYNC,
         ["cpu" "ns" Of(Tokio, 0.8)],
         "As W15, where processes are async functions";
-    S1 = "S1" call, 1_000_000 / 50_000 "calls", SCHEDULERS,
+    S1 = "S1" "a question to an actor", 1_000_000 / 50_000 "calls", SCHEDULERS,
         ["time" "ns" Best(0.5)],
         "A process asks another one in sequence, by its typed address";
-    S1out = "S1out" call_from_outside, 100_000 / 5_000 "calls", OUTSIDE,
+    S1out = "S1out" "a question from outside", 100_000 / 5_000 "calls", OUTSIDE,
         ["time" "ns" Best(1.0)],
         "The main thread asks a process in sequence, and waits for each answer";
-    S2 = "S2" spawn_monitored, 1_000_000 / 50_000 "processes", MONITORS,
+    S2 = "S2" "start and monitor a process", 1_000_000 / 50_000 "processes", MONITORS,
         ["time" "ns" Of(Erlang, 0.5)],
         "A process spawns others, which end at once, and is told of each end";
-    S3 = "S3" restart, 500_000 / 20_000 "restarts", &[Ganger, Tokio, Ractor, Kameo, Erlang],
+    S3 = "S3" "a crash, and a new process", 500_000 / 20_000 "restarts",
+        &[Ganger, Tokio, Ractor, Kameo, Erlang],
         // tokio has no supervisor: its task is the lower bound of the cost.
         ["time" "ns" Of(Ractor, 0.3), Of(Kameo, 0.3), Of(Erlang, 0.3)],
         "A process fails in its first step, and another one is started, again and again";
-    S3in = "S3in" restart_in_place, 500_000 / 20_000 "restarts", &[Ganger, Kameo],
+    S3in = "S3in" "a restart in place", 500_000 / 20_000 "restarts", &[Ganger, Kameo],
         ["time" "ns" Best(0.3)],
         "As S3, where each has the PID and the mailbox of the one before it";
-    S4 = "S4" broadcast, 1_000_000 / 50_000 "messages", MONITORS,
+    S4 = "S4" "a broadcast to 1,000", 1_000_000 / 50_000 "messages", MONITORS,
         ["time" "ns" Best(0.5)],
         "A process broadcasts numbers to a group of 1,000";
-    S4each = "S4each" broadcast_each, 1_000_000 / 50_000 "messages", ASYNC,
+    S4each = "S4each" "a broadcast, a channel each", 1_000_000 / 50_000 "messages", ASYNC,
         ["time" "ns" Best(1.0)],
         "As S4, where a peer has a channel for each member";
-    S5 = "S5" pool, 1_000_000 / 50_000 "jobs", POOLS,
+    S5 = "S5" "a job of a pool", 1_000_000 / 50_000 "jobs", POOLS,
         ["time" "ns" Best(0.7)],
         "100 callers have jobs done, each after the one before, of which 4 are done at a time";
-    S5us = "S5us" pool_busy, 1_000_000 / 50_000 "jobs", POOLS,
+    S5us = "S5us" "a job of 1 us of a pool", 1_000_000 / 50_000 "jobs", POOLS,
         ["time" "ns" Best(0.7)],
         "As S5, where a job computes for 1 us";
-    Q2 = "Q2" send_blocking, 800_000 / 40_000 "messages", &[Ganger],
+    Q2 = "Q2" "8 threads send to one process", 800_000 / 40_000 "messages", &[Ganger],
         ["unlimited" "ns"; "limited" "ns" OursIn("unlimited", 2.0)],
         "8 threads send numbers to a process without a limit, and to one that 1,024 messages \
          fill, for which they wait";
-    X1 = "X1" far_round_trip, 10_000 / 500 "round trips", REMOTE,
+    X1 = "X1" "round trip to another program", 10_000 / 500 "round trips", REMOTE,
         [
             "p50" "us" Of(Tcp, 1.5), Of(Erlang, 1.5), Of(RactorCluster, 0.4), Of(KameoRemote, 1.0);
             "p99" "us"; "p50, TLS" "us" OursIn("p50", 1.3); "p99, TLS" "us";
@@ -271,36 +272,36 @@ specs! {
         ],
         "64 bytes go to a process of another program and back; over TLS, and where the scheduler \
          has sockets of its own, too";
-    X2 = "X2" far_stream, 1_000_000 / 20_000 "messages", REMOTE,
+    X2 = "X2" "to another program, 64 bytes", 1_000_000 / 20_000 "messages", REMOTE,
         ["time" "ns" Of(Erlang, 0.2), Of(Tcp, 4.0)],
         "A process sends messages of 64 bytes to a process of another program";
-    X3 = "X3" far_stream_large, 200_000 / 5_000 "messages", REMOTE,
+    X3 = "X3" "to another program, 1 KiB", 200_000 / 5_000 "messages", REMOTE,
         ["time" "ns" Of(Erlang, 0.5), Of(Tcp, 4.0); "time, TLS" "ns" OursIn("time", 2.0)],
         "As X2, with 1,024 bytes; over TLS, too";
-    X4 = "X4" far_streams, 1_000_000 / 20_000 "messages", REMOTE_PAIRS,
+    X4 = "X4" "to another program, 100 pairs", 1_000_000 / 20_000 "messages", REMOTE_PAIRS,
         ["time" "ns" Of(Erlang, 0.2), Of(Tcp, 4.0)],
         "As X2, with 100 pairs of processes at once";
-    X5 = "X5" far_broadcast, 1_000 / 20 "broadcasts", &[Ganger],
+    X5 = "X5" "a broadcast to 3 programs", 1_000 / 20 "broadcasts", &[Ganger],
         ["time" "us"; "frames" "frames" Just(1.0)],
         "A process broadcasts 64 bytes to a group with 500 members at each of 2 other programs, \
          until all have them; and the frames for each program";
-    X6 = "X6" far_one_way, 1_000_000 / 20_000 "messages", &[Ganger, Tcp],
+    X6 = "X6" "one way at half of the speed", 1_000_000 / 20_000 "messages", &[Ganger, Tcp],
         ["p50" "us"; "p99" "us" Just(1000.0)],
         "As X2, at half of the speed: from the send to the receiver's step";
-    X7 = "X7" far_stopped, 2_000 / 200 "ms", &[Ganger],
+    X7 = "X7" "beside a stopped program", 2_000 / 200 "ms", &[Ganger],
         // The queue, the window, and a MiB.
         ["rss" "MiB" Just(6.0)],
         "A process sends 1,024 bytes to another program that is stopped, until all queues are \
          full: how much memory that takes";
-    X8 = "X8" far_monitors, 100_000 / 2_000 "processes", &[Ganger, Erlang],
+    X8 = "X8" "monitors of another program", 100_000 / 2_000 "processes", &[Ganger, Erlang],
         ["set up" "ms" Just(300.0); "all die" "ms" Just(300.0); "session ends" "ms" Just(300.0)],
         "A process monitors processes of another program: until all monitors are there, from the \
          order to end until the last notice, and after the end of the session";
-    X9 = "X9" far_crash, 1 / 1 "monitors", &[Ganger, Erlang],
+    X9 = "X9" "another program fails", 1 / 1 "monitors", &[Ganger, Erlang],
         // A node is taken for dead after 7 s.
         ["crash" "ms" Just(400.0); "hang" "ms" Just(7500.0)],
         "Another program is killed, or stops: until a monitor of its process says so";
-    X10 = "X10" beside_cluster, 1_000_000 / 20_000 "messages", &[Ganger],
+    X10 = "X10" "a scheduler in a cluster", 1_000_000 / 20_000 "messages", &[Ganger],
         [
             "round trip, alone" "ns"; "round trip" "ns" OursIn("round trip, alone", 1.05);
             "fan in, alone" "ns"; "fan in" "ns" OursIn("fan in, alone", 1.05);
@@ -308,14 +309,14 @@ specs! {
         ],
         "W4 and W6 in a scheduler by itself, and as a node; and the processor time of each of 3 \
          idle nodes";
-    X16 = "X16" strong_name, 1_000 / 50 "names", &[Ganger],
+    X16 = "X16" "a strong name", 1_000 / 50 "names", &[Ganger],
         ["round trip, p50" "us"; "p50" "us" OursIn("round trip, p50", 2.0); "p99" "us"],
         "A process takes strong names, one after the other, of a registrar at another node, \
          which writes each to its disk; beside a round trip";
     // A run of queues measures further figures: how often thieves succeed, an owner's wall-clock
     // time, and figures that repeat another. The report shows them; they do not count. The targets
     // of `push+pop` are with light fences, which Linux has.
-    Deque = "deque" deque, 1 / 1 "repetitions", &[Ganger, CrossbeamDeque, St3],
+    Deque = "deque" "work-stealing deques", 1 / 1 "repetitions", &[Ganger, CrossbeamDeque, St3],
         [
             "push+pop, depth 1" "ns" Of(CrossbeamDeque, 0.35), Of(St3, 0.45);
             "push+pop, depth 8" "ns" Of(CrossbeamDeque, 0.35), Of(St3, 0.45);
@@ -340,7 +341,7 @@ specs! {
         "Work-stealing deques: push and pop, steal, an owner with thieves, trees of 2^21-1 tasks \
          and fib(32) on two workers; quick 2^13-1 and fib(18)";
     // A `Queue` with a message is a node on the heap: 16 or 64 bytes, and a part of a slab.
-    Mailbox = "mailbox" mailbox, 1 / 1 "repetitions",
+    Mailbox = "mailbox" "queues to one thread", 1 / 1 "repetitions",
         &[Ganger, Std, CrossbeamChannel, Flume, Kanal, Tokio, AsyncChannel, ConcurrentQueue,
             CrossbeamQueue],
         [

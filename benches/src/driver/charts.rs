@@ -91,15 +91,15 @@ impl Svg {
 fn overview(rows: &[Row<'_>]) -> Option<Svg> {
     const LINE: f64 = 30.0;
     const HEAD: f64 = 64.0;
-    const LEFT: f64 = 230.0;
-    const END: f64 = 580.0;
+    const LEFT: f64 = 310.0;
+    const END: f64 = 660.0;
     let whole = rows.iter().filter(|row| !row.id.is_queue());
     let leads: Vec<_> = whole.filter_map(|row| Some((row, row.lead()?))).collect();
     let most = leads.iter().map(|(_, lead)| lead.times).reduce(f64::max)?;
     let most = most.clamp(1.25, 3.0);
     let place = |ratio: f64| LEFT + (ratio.min(most) / most) * (END - LEFT);
     let bottom = HEAD + LINE * leads.len() as f64;
-    let mut svg = Svg::new((920.0, bottom + 16.0));
+    let mut svg = Svg::new((1000.0, bottom + 16.0));
     let ahead = leads.iter().filter(|(_, lead)| lead.times <= 1.0).count();
     let title = format!(
         "Ganger beside the best peer: ahead in {ahead} of {}",
@@ -215,7 +215,7 @@ mod tests {
             );
         }
         let svg = fs::read_to_string(dir.path().join("overview.svg")).unwrap();
-        assert!(svg.contains("W1 spawn_external"), "{svg}");
+        assert!(svg.contains("W1 start a process from outside"), "{svg}");
         assert!(charts(&View::of(&Default::default())).is_empty());
     }
 }

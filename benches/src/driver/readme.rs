@@ -195,7 +195,7 @@ mod tests {
             assert!(text.contains(&view.standing()));
         }
         assert!(performance.contains(&view.platform()));
-        assert!(performance.contains("|W1 spawn_external, ns|"));
+        assert!(performance.contains("|W1 start a process from outside, ns|"));
         assert!(limits.contains("|push+pop, depth 8, ns|11.0|0.67× crossbeam-deque|"));
         assert!(limits.contains("|go|not installed|"));
         assert!(readme.contains("](docs/charts/overview.svg)") && !readme.contains("push+pop"));

@@ -262,31 +262,53 @@ impl<'a> View<'a> {
         lines_of(&head, lines)
     }
 
-    /// Returns in how many figures of the catalogue Ganger is ahead: a line for all, for whole
-    /// workloads, and for queues; and the peers without a figure.
+    /// Returns in how many figures of the catalogue Ganger is ahead, for whole workloads and for
+    /// queues, and where Ganger is furthest behind; and the peers without a figure.
     pub(super) fn standing(&self) -> String {
-        let parts: [(&str, Has); 3] = [
-            ("whole workloads and queues", |_| true),
+        let kinds: [(&str, Has); 2] = [
             ("whole workloads", |id| !id.is_queue()),
             ("queues", Id::is_queue),
         ];
-        let mut text = String::new();
-        for (mode, rows) in [(self.mode, &self.rows), (Mode::Loops, &self.loops)] {
-            let start = match mode {
-                Mode::AsIs => "Ahead",
-                Mode::Loops => "With idle loops, ahead",
-            };
-            let of = |(what, has)| sentence(start, what, rows, has);
-            let mut sentences: Vec<_> = parts.into_iter().filter_map(of).collect();
-            // With a single kind, the standing in all is the same.
-            if sentences.len() == 2 {
-                sentences.remove(0);
+        let mut parts = Vec::new();
+        for (what, has) in kinds {
+            let leads = leads_of(&self.rows, has);
+            if leads.is_empty() {
+                continue;
             }
-            text += &sentences.concat();
+            let mut part = format!("in {} of {} figures of {what}", ahead(&leads), leads.len());
+            let with_loops = leads_of(&self.loops, has);
+            if !with_loops.is_empty() {
+                let _ = write!(
+                    part,
+                    " (with idle loops {} of {})",
+                    ahead(&with_loops),
+                    with_loops.len()
+                );
+            }
+            parts.push(part);
         }
-        if text.is_empty() {
-            text += "Nothing was measured of both Ganger and a peer.\n";
-        }
+        let mode = match self.mode {
+            Mode::AsIs => "",
+            Mode::Loops => ", with idle loops",
+        };
+        let leads = leads_of(&self.rows, |_| true);
+        let last = leads.iter().max_by(|a, b| a.1.times.total_cmp(&b.1.times));
+        let mut text = match last {
+            None => "Nothing was measured of both Ganger and a peer.\n".to_owned(),
+            Some((row, lead)) => format!(
+                "Least by least{mode}, Ganger is ahead of every peer {}; {} is {}: {}, {} {}.\n",
+                parts.join(" and "),
+                if lead.times > 1.0 {
+                    "furthest behind"
+                } else {
+                    "the closest"
+                },
+                row.title(),
+                with_unit(&figure(lead.ours.min), row.unit),
+                lead.best.peer,
+                with_unit(&figure(lead.best.min), row.unit),
+            ),
+        };
         let has_figure = |peer| self.results.figures.iter().any(|it| it.peer == peer);
         let out = self
             .results
@@ -456,27 +478,16 @@ fn cell(shown: &Figure, best: Option<&Figure>) -> String {
     }
 }
 
-fn sentence(start: &str, what: &str, rows: &[Row<'_>], has: Has) -> Option<String> {
+/// Returns the leads in the figures that count.
+fn leads_of<'a, 'b>(rows: &'b [Row<'a>], has: Has) -> Vec<(&'b Row<'a>, Lead<'a>)> {
     let rows = rows
         .iter()
         .filter(|row| has(row.id) && row.metric().is_some());
-    let leads: Vec<_> = rows.filter_map(Row::lead).collect();
-    let ahead = leads.iter().filter(|lead| lead.times <= 1.0).count();
-    let Lead {
-        ours,
-        best,
-        times: most,
-    } = leads.iter().max_by(|a, b| a.times.total_cmp(&b.times))?;
-    Some(format!(
-        "{start} of every peer in {ahead} of {} figures of {what}; {}: {} {}, {} {}'s {}.\n",
-        leads.len(),
-        if *most > 1.0 { "worst" } else { "closest" },
-        ours.workload,
-        ours.variant,
-        times(*most),
-        best.peer,
-        with_unit(&figure(best.min), &best.unit),
-    ))
+    rows.filter_map(|row| Some((row, row.lead()?))).collect()
+}
+
+fn ahead(leads: &[(&Row<'_>, Lead<'_>)]) -> usize {
+    leads.iter().filter(|(_, lead)| lead.times <= 1.0).count()
 }
 
 /// Escapes text for a cell.
@@ -504,7 +515,7 @@ mod tests {
             columns = count;
         }
         for part in [
-            "|W1 spawn_external, ns|",
+            "|W1 start a process from outside, ns|",
             "|push+pop, depth 8, ns|",
             "|a \\| b c|W1|",
             "78 GB & more|W8 (2 workers, 10000000 processes)|",
@@ -531,18 +542,18 @@ mod tests {
         }
         let expected = "|workload|ganger|tokio|with idle loops|target|\n\
                         |---|---|---|---|---|\n\
-                        |W1 spawn_external, ns|**5.00**|20.0 (0.25×)|1.50× tokio|7.00, reached|\n";
+                        |W1 start a process from outside, ns|**5.00**|20.0 (0.25×)|1.50× tokio|\
+                        7.00, reached|\n";
         assert_eq!(View::of(&results).table(true, |_| true), expected);
-        let standing = "Ahead of every peer in 1 of 1 figures of whole workloads; closest: W1 \
-                        time, 0.25× tokio's 20.0 ns.\nWith idle loops, ahead of every peer in 0 of \
-                        1 figures of whole workloads; worst: W1 time, 1.50× tokio's 20.0 ns.\n";
+        let standing = "Least by least, Ganger is ahead of every peer in 1 of 1 figures of whole \
+                        workloads (with idle loops 0 of 1); the closest is W1 start a process from \
+                        outside: 5.00 ns, tokio 20.0 ns.\n";
         assert!(View::of(&results).standing().starts_with(standing));
         results.figures.retain(|it| it.point.mode == Mode::Loops);
-        let view = View::of(&results);
-        assert!(
-            view.standing()
-                .starts_with("With idle loops, ahead of every peer in 0 of 1")
-        );
+        let standing = "Least by least, with idle loops, Ganger is ahead of every peer in 0 of 1 \
+                        figures of whole workloads; furthest behind is W1 start a process from \
+                        outside: 30.0 ns, tokio 20.0 ns.\n";
+        assert!(View::of(&results).standing().starts_with(standing));
         let nothing = Results::default();
         assert!(
             View::of(&nothing)

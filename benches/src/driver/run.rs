@@ -205,7 +205,7 @@ impl Scores<'_> {
     /// absence.
     fn summary(&self, figures: &[Figure]) -> String {
         let (id, point) = (self.contest.id, self.contest.point);
-        let title = format!("{:<7} {:<18} ({point})", id, id.spec().name);
+        let title = format!("{:<7} {:<36} ({point})", id, id.spec().name);
         if id.is_queue() {
             return format!("{title} {} figures", figures.len());
         }

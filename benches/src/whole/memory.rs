@@ -53,12 +53,14 @@ mod tests {
     #[test]
     fn memory_that_is_written_counts() {
         const MORE: usize = 64 << 20;
-        let before = resident().unwrap();
-        let bytes = std::hint::black_box(vec![1_u8; MORE]);
-        let more = resident().unwrap() - before;
-        drop(bytes);
-        assert!(more >= 60 << 20, "{more}");
-        assert!(more <= 128 << 20, "{more}");
+        // Another test allocates or frees meanwhile.
+        assert!((0..100).any(|_| {
+            let before = resident().unwrap();
+            let bytes = std::hint::black_box(vec![1_u8; MORE]);
+            let more = resident().unwrap().saturating_sub(before);
+            drop(bytes);
+            (60 << 20..=128 << 20).contains(&more)
+        }));
     }
 
     #[test]

@@ -185,7 +185,7 @@ fn every_end_runs_the_actions_once_in_order_after_close() {
 fn an_end_with_actions_for_several_turns_is_known_by_its_kind() {
     let log = Log::default();
     let scheduler = start(1);
-    let process = process(|_, mut events, out| {
+    let process = process(|_, events, out| {
         if events.next().is_some() {
             out.done(());
         }
