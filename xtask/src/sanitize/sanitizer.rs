@@ -3,6 +3,7 @@
 use crate::Failure;
 use crate::cargo::Cargo;
 use crate::root::{Tree, root};
+use crate::sanitize::STACK;
 use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
@@ -59,7 +60,10 @@ impl Sanitizer {
         };
         let mut env = vec![("GANGER_SOAK_SECONDS", SOAK_SECONDS.to_owned())];
         match self {
-            Self::Address => env.push(("LSAN_OPTIONS", options(files.join("address.txt")))),
+            Self::Address => {
+                env.push(("LSAN_OPTIONS", options(files.join("address.txt"))));
+                env.push(("ASAN_OPTIONS", STACK.to_owned()));
+            }
             Self::Thread => {
                 let mut all = fs::read_to_string(files.join("thread.txt"))?;
                 if !nightly.has_sources {

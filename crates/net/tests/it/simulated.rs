@@ -9,6 +9,7 @@ use ganger_sim::{Rt, Sim};
 use ganger_task::Cx;
 use std::io::ErrorKind;
 use std::net::{Shutdown, SocketAddr};
+use std::sync::Arc;
 use std::time::Duration;
 
 const SERVER: &str = "10.0.0.1:80";
@@ -260,8 +261,20 @@ fn a_simulated_shutdown_ends_what_waits_on_the_same_side() {
     simulate(5, &Faults::some(), |rt, _| {
         let task = rt.spawn(async |cx: Cx| {
             let listener = TcpListener::bind(SERVER)?;
-            let client = TcpStream::connect(SERVER).await?;
+            let client = Arc::new(TcpStream::connect(SERVER).await?);
             let (_server, _) = listener.accept().await?;
+            let of_reader = Arc::clone(&client);
+            // A reader in a task of its own is looked at only when the shutdown wakes it.
+            let reads = cx.scope(async |scope| {
+                let _reader = scope.spawn(async move |_: Cx| {
+                    assert_eq!(of_reader.read(&mut [0]).await?, 0);
+                    ok(())
+                })?;
+                cx.sleep(Duration::from_secs(1)).await?;
+                client.shutdown(Shutdown::Read)?;
+                ok(())
+            });
+            reads.await?;
             shutdowns_end_waits(&cx, &client, &text(100_000)).await
         });
         rt.wait(task.unwrap()).into_result().unwrap();

@@ -78,6 +78,8 @@ impl Process {
     }
 
     fn finish(&self) {
+        // No worker that has given the token away writes the phase.
+        assert_eq!(self.state.snapshot().state(), ProcessState::Running);
         let (_, rest) = self.state.complete();
         let sum: u32 = rest.into_iter().sum();
         self.core(|core| {
@@ -344,6 +346,23 @@ fn who_completes_what_was_terminated_sees_what_a_third_did_before() {
             assert!(seen || !third.join().unwrap());
         });
     }
+}
+
+/// Checks that a terminator that comes too late finds the mailbox closed.
+// pins: P9
+#[test]
+fn who_is_too_late_to_terminate_finds_the_mailbox_closed() {
+    model::check(3, || {
+        let state = Arc::new(State::new());
+        let terminator = {
+            let state = Arc::clone(&state);
+            thread::spawn(move || state.terminate(NUDGE).is_some() || state.is_closed())
+        };
+        let _begun = state.begin();
+        let (_, rest) = state.complete();
+        drop(rest);
+        assert!(terminator.join().unwrap());
+    });
 }
 
 /// Lets the process end by itself at the same time. A message in its mailbox is no nudge, and the

@@ -147,6 +147,23 @@ fn who_gives_way_is_behind_the_others_and_the_global_queue_comes_after_each_roun
     assert!(worker.find_work().is_none() && !queue.round.is_on());
 }
 
+/// Checks the same beside an empty deque: all others are in the global queue.
+// pins: G3
+#[test]
+fn who_gives_way_beside_an_empty_deque_is_behind_the_global_queue() {
+    let builder = Scheduler::builder().workers(1);
+    let scheduler = builder.shutdown_deadline(Duration::ZERO).build().unwrap();
+    let shared = &scheduler.shared;
+    let _handles = [(); 2].map(|()| scheduler.submit(NoopProcess, "main", ()).unwrap());
+    let [polite, other] = [(); 2].map(|()| shared.queues.global.pop().unwrap());
+    let pids = [&other, &polite].map(|it| it.cell().pid());
+    let queue = LocalQueue::of_first(shared);
+    let mut worker = Worker::new(&queue);
+    shared.queues.global.push(other);
+    shared.requeue_last(Some(&queue), polite);
+    assert_eq!(pids.map(|_| worker.find_work().unwrap().cell().pid()), pids);
+}
+
 /// A driver without any ready events.
 struct Quiet;
 

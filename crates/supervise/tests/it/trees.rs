@@ -2,8 +2,8 @@
 
 use crate::support::*;
 use ganger_proc_api::{
-    Actor, BoxError, CommandError, Completion, Context, EndKind, ExitNotice, ExitReason, Process,
-    SendErrorKind, StepOutput, StepResult, actor_fn, process_fn,
+    Actor, BoxError, CommandError, Completion, Context, EndKind, ExitNotice, ExitReason, Lifecycle,
+    Pid, Process, SendErrorKind, StepOutput, StepResult, Symbol, actor_fn, process_fn,
 };
 use ganger_sched::Builder;
 use ganger_supervise::{
@@ -386,6 +386,58 @@ fn a_supervisor_is_started_again_when_its_orphans_have_ended() {
         tree.cancel("enough").unwrap();
         end_of(rt, tree);
         assert_eq!(log.take(), ["-z", "-x"]);
+    });
+}
+
+/// Hooks that keep the last process that was started to stop orphans.
+#[derive(Clone, Default)]
+struct Guardians(Arc<Mutex<Option<Pid>>>);
+
+impl Lifecycle for Guardians {
+    fn on_start(&self, pid: Pid, method: Symbol) -> Result<(), BoxError> {
+        if method.as_str() == "orphans" {
+            *self.0.lock().unwrap() = Some(pid);
+        }
+        Ok(())
+    }
+}
+
+/// Checks the same where the process that stops the orphans fails, too.
+// pins: S10
+#[test]
+fn a_supervisor_without_a_guardian_is_started_again_when_its_orphans_have_ended() {
+    let guardians = Guardians::default();
+    let hooks = guardians.clone();
+    let sim = sim(13).builder(move |builder| builder.lifecycle(hooks.clone()));
+    sim.check_seeds(60, |rt| {
+        let log = Log::default();
+        let below = log.clone();
+        let tree = Supervisor::one_for_one()
+            .child("s", move || {
+                let stubborn = below.child("x");
+                let stubborn = move || Noting {
+                    stops: Stops::Never,
+                    ..stubborn()
+                };
+                let child = ChildSpec::new("x", stubborn).stop_within(secs(1));
+                Supervisor::one_for_one().with(child)
+            })
+            .start(rt)
+            .unwrap();
+        assert_eq!(log.take(), ["+x"]);
+        rt.terminate(tree.child("s").unwrap()).unwrap();
+        let guardian = loop {
+            rt.step();
+            if let Some(guardian) = guardians.0.lock().unwrap().take() {
+                break guardian;
+            }
+        };
+        rt.terminate(guardian).unwrap();
+        rt.settle();
+        assert_eq!(log.take(), ["-x", "+x"]);
+        tree.cancel("enough").unwrap();
+        end_of(rt, tree);
+        assert_eq!(log.take(), ["-x"]);
     });
 }
 

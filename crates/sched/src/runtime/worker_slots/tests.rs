@@ -169,17 +169,21 @@ fn who_stops_a_scheduler_ends_no_process_when_the_system_grants_no_reaper() {
     let closes = scheduler
         .submit(Closes(Some(released)), "main", ())
         .unwrap();
-    let other = scheduler.submit(Closes(None), "main", ()).unwrap();
+    let (release_other, released) = mpsc::channel();
+    let other = scheduler
+        .submit(Closes(Some(released)), "main", ())
+        .unwrap();
     let (has_stopped, stopped) = mpsc::channel();
     let handle = scheduler.handle();
     let stop =
         thread::spawn(move || has_stopped.send(handle.stop(Duration::from_millis(20)).unwrap()));
+    // The worker is in a `close`, and the other `close` would hold the thread that stops.
     let report = stopped.recv_timeout(Duration::from_secs(60)).unwrap();
     assert_eq!(
         report.forced + report.completed + report.stuck.len() as u64,
         2
     );
-    drop(release);
+    drop((release, release_other));
     assert!(matches!(closes.wait(), ExitReason::Terminated));
     assert!(matches!(other.wait(), ExitReason::Terminated));
     stop.join().unwrap().unwrap();

@@ -2,7 +2,7 @@
 
 use crate::support::*;
 use crossbeam_queue::SegQueue;
-use ganger_proc_api::{Command, CommandId, Completer, Event, Message, Payload, Process};
+use ganger_proc_api::{Command, CommandId, Completer, Event, Lifecycle, Message, Payload, Process};
 use ganger_sched::Scheduler;
 use std::error::Error;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -54,9 +54,15 @@ fn server(asked: &Arc<Asked>, enough: usize) -> impl Process {
     })
 }
 
+/// Hooks that go with the last reference to the scheduler. Its handlers go with its workers.
+struct Keeps(#[expect(dead_code, reason = "kept for its count")] Arc<Asked>);
+
+impl Lifecycle for Keeps {}
+
 /// Starts a scheduler whose handler leaves its completers in the list.
 fn scheduler(workers: usize, asked: &Arc<Asked>) -> Scheduler {
-    let scheduler = Scheduler::builder().workers(workers).build().unwrap();
+    let builder = Scheduler::builder().workers(workers);
+    let scheduler = builder.lifecycle(Keeps(Arc::clone(asked))).build().unwrap();
     let asked = Arc::clone(asked);
     let ask = move |_: Command, completer: Completer| {
         asked.completers.push(completer);
@@ -88,10 +94,34 @@ fn processes_that_were_answered_leave_nothing_behind() {
         }
         until("all have ended", || scheduler.stats().live == 0);
         drop(scheduler);
-        // The handler goes with the scheduler. Every remaining process keeps the scheduler alive,
-        // and so does a thread for a moment after it has counted itself out.
+        // The hooks go with the scheduler. Every remaining process keeps the scheduler alive, and
+        // so does a thread for a moment after it has counted itself out.
         until("nothing is left", || Arc::strong_count(&asked) == 1);
     }
+}
+
+/// Checks the same for answers during the handler's call.
+// pins: P12, D4
+#[test]
+fn processes_that_were_answered_at_once_leave_nothing_behind() {
+    let asked = Arc::default();
+    let builder = Scheduler::builder().workers(2);
+    let scheduler = builder
+        .lifecycle(Keeps(Arc::clone(&asked)))
+        .build()
+        .unwrap();
+    let answer = |_: Command, completer: Completer| {
+        completer.complete(());
+        Ok(())
+    };
+    scheduler.register(ASK, "ask", answer).unwrap();
+    scheduler.start().unwrap();
+    for _ in 0..100 {
+        drop(scheduler.submit(asker(3), "main", ()));
+    }
+    until("all have ended", || scheduler.stats().live == 0);
+    drop(scheduler);
+    until("nothing is left", || Arc::strong_count(&asked) == 1);
 }
 
 // pins: P1, P6

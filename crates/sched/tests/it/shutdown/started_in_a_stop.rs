@@ -1,7 +1,10 @@
 //! Processes started by others while the scheduler stops, because their clean-up needs them.
 
 use crate::support::*;
-use ganger_proc_api::{Event, ExitCause, ExitReason, Process, SubmitErrorKind};
+use ganger_proc_api::{
+    BoxError, Context, Event, Events, ExitCause, ExitReason, Payloads, Process, StepOutput,
+    StepResult, SubmitErrorKind,
+};
 use ganger_sched::Handle;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -194,6 +197,22 @@ fn all_others_are_refused_from_the_beginning_of_a_stop() {
     assert!(matches!(exit(lasting), ExitReason::Terminated));
 }
 
+/// A process that notes that its `init` has been called.
+struct Initialised(Arc<AtomicBool>);
+
+impl Process for Initialised {
+    fn init(&mut self, _: &Context, _: &str, _: Payloads) -> Result<(), BoxError> {
+        // Ordering: Relaxed: read by the same thread.
+        self.0.store(true, Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn step(&mut self, _: &Context, _: &mut Events<'_>, _: &mut StepOutput) -> StepResult {
+        Ok(())
+    }
+}
+
+/// Checks that such a process gets its child back, which has not begun.
 // pins: D1
 #[test]
 fn after_the_deadline_a_live_process_is_refused_as_well() {
@@ -206,12 +225,14 @@ fn after_the_deadline_a_live_process_is_refused_as_well() {
         events.for_each(drop);
         begun.send(())?;
         let _ = may_go.recv();
-        let error = ctx.submit(waiter(), "main", ()).unwrap_err();
-        // Ordering: Relaxed: the exit of the process orders it.
-        refused.store(
-            matches!(error.kind, SubmitErrorKind::Stopping),
-            Ordering::Relaxed,
-        );
+        let is_initialised = Arc::new(AtomicBool::new(false));
+        let child = Initialised(Arc::clone(&is_initialised));
+        let error = ctx.submit(child, "main", ()).unwrap_err();
+        let is_refused = matches!(error.kind, SubmitErrorKind::Stopping);
+        // Ordering: Relaxed: the same thread has called `init`, and the exit of the process orders
+        // the other.
+        let is_whole = is_refused && !is_initialised.load(Ordering::Relaxed);
+        refused.store(is_whole, Ordering::Relaxed);
         Ok(())
     });
     let long = scheduler.submit(long, "main", ()).unwrap();

@@ -273,14 +273,17 @@ fn a_scheduler_without_any_worker_refuses_submissions_and_waits_for_nobody() {
     joined(stop).unwrap();
 }
 
-/// Checks that a handler's destructor, which is users' code, may do anything.
-// pins: D4
+/// Checks that a handler's destructor, which is users' code, may do anything, but starts no process
+/// that no worker would run.
+// pins: D4, D1
 #[test]
 fn handlers_of_a_scheduler_that_got_no_worker_may_stop_it_when_they_are_dropped() {
-    struct Stops(WeakHandle);
+    struct Stops(WeakHandle, mpsc::Sender<bool>);
     impl Drop for Stops {
         fn drop(&mut self) {
             if let Some(handle) = self.0.upgrade() {
+                let started = handle.submit(waiter(), "main", ());
+                self.1.send(started.is_ok()).unwrap();
                 handle.stop(Duration::ZERO).unwrap();
             }
         }
@@ -288,7 +291,8 @@ fn handlers_of_a_scheduler_that_got_no_worker_may_stop_it_when_they_are_dropped(
     // No system has so much memory.
     let builder = Scheduler::builder().workers(2).stack_size(usize::MAX / 2);
     let scheduler = builder.build().unwrap();
-    let stops = Stops(scheduler.downgrade());
+    let (tell_start, started) = mpsc::channel();
+    let stops = Stops(scheduler.downgrade(), tell_start);
     let handler = move |_: Command, _: Completer| {
         let _stops = &stops;
         Ok(())
@@ -299,4 +303,5 @@ fn handlers_of_a_scheduler_that_got_no_worker_may_stop_it_when_they_are_dropped(
     let (tell, told) = mpsc::channel();
     thread::spawn(move || tell.send(scheduler.start().is_err()));
     assert_eq!(told.recv_timeout(PATIENCE), Ok(true), "it waits for itself");
+    assert_eq!(started.recv_timeout(PATIENCE), Ok(false), "nobody runs it");
 }
