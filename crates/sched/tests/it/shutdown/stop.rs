@@ -351,6 +351,8 @@ fn an_exit_hook_that_does_not_return_is_reported_as_stuck() {
 #[test]
 fn a_crowd_that_can_not_be_closed_in_time_is_closed_all_the_same() {
     const CROWD: u64 = 100_000;
+    // The workers, and as many reapers as a busy machine may have the supervisor start.
+    const THREADS: u64 = 2 + 16;
     let _alone = alone();
     let calls: Vec<_> = (0..CROWD).map(|_| Calls::new()).collect();
     let mut fastest = Duration::MAX;
@@ -366,12 +368,12 @@ fn a_crowd_that_can_not_be_closed_in_time_is_closed_all_the_same() {
         fastest = fastest.min(begun.elapsed());
         assert!(report.closing <= report.forced);
         assert!(
-            report.stuck.len() <= 3,
+            report.stuck.len() as u64 <= THREADS,
             "at most one a thread: {:?}",
             report.stuck
         );
         let sum = report.completed + report.forced + report.stuck.len() as u64;
-        assert!(sum.abs_diff(CROWD) <= 3, "{report:?}");
+        assert!(sum.abs_diff(CROWD) <= THREADS, "{report:?}");
         for (handle, calls) in handles.into_iter().zip(&calls) {
             assert!(matches!(exit(handle), ExitReason::Terminated));
             assert_eq!(calls.closes(), round);
