@@ -5,6 +5,7 @@ mod again;
 mod bounds;
 #[cfg(feature = "conformance")]
 mod calls_back;
+#[cfg(feature = "conformance")]
 mod conformance;
 #[cfg(feature = "conformance")]
 mod failures;
