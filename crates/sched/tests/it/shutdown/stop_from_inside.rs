@@ -280,7 +280,10 @@ fn of_several_stops_that_have_begun_the_earliest_deadline_counts() {
     assert!(matches!(exit(stubborn), ExitReason::Terminated));
     assert!(matches!(exit(stopper), ExitReason::Terminated));
     assert_eq!(calls.closes(), 1);
-    assert_eq!(scheduler.stop(LONG).unwrap().forced, 2);
+    let report = scheduler.stop(LONG).unwrap();
+    // A busy machine may not have returned from the last call of a process.
+    let ended = report.forced + report.stuck.len() as u64;
+    assert_eq!((report.completed, ended), (0, 2), "{report:?}");
     // To begin a stop after the stop is harmless.
     scheduler.begin_stop(Duration::ZERO);
 }
