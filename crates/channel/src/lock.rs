@@ -37,23 +37,52 @@ const SLEEP: std::time::Duration = std::time::Duration::from_micros(100);
 
 /// A lock, without the guarded value.
 #[derive(Debug)]
-pub(crate) struct RawLock(AtomicBool);
+pub(crate) struct RawLock {
+    is_taken: AtomicBool,
+    /// How many locks were made before.
+    #[cfg(ganger_loom)]
+    number: usize,
+}
 
 impl RawLock {
+    fn new() -> Self {
+        #[cfg(ganger_loom)]
+        static MADE: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
+        Self {
+            is_taken: AtomicBool::new(false),
+            // Ordering: Relaxed: a number alone.
+            #[cfg(ganger_loom)]
+            number: MADE.fetch_add(1, std::sync::atomic::Ordering::Relaxed),
+        }
+    }
+
+    /// Returns the place in the order in which a thread takes several locks: the address.
+    #[cfg(not(ganger_loom))]
+    pub(crate) fn place(&self) -> usize {
+        std::ptr::from_ref(self).addr()
+    }
+
+    /// Returns the place in the order in which a thread takes several locks. A model repeats runs,
+    /// and the addresses differ from run to run.
+    #[cfg(ganger_loom)]
+    pub(crate) fn place(&self) -> usize {
+        self.number
+    }
+
     /// Locks; waits while another thread has the lock.
     #[inline]
     pub(crate) fn lock(&self) -> RawGuard<'_> {
         if !self.try_lock() {
             self.wait();
         }
-        RawGuard(&self.0)
+        RawGuard(&self.is_taken)
     }
 
     #[inline]
     fn try_lock(&self) -> bool {
         // Ordering: Acquire pairs with the Release of the last holder's unlock. A failure reads
         // nothing.
-        self.0
+        self.is_taken
             .compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed)
             .is_ok()
     }
@@ -66,7 +95,7 @@ impl RawLock {
             for turn in 0..TRIES {
                 (0..PAUSES << turn).for_each(|_| std::hint::spin_loop());
                 // Ordering: Relaxed: the exchange decides. A load leaves the holder its cache line.
-                if !self.0.load(Ordering::Relaxed) && self.try_lock() {
+                if !self.is_taken.load(Ordering::Relaxed) && self.try_lock() {
                     return;
                 }
             }
@@ -110,7 +139,7 @@ unsafe impl<S: Send> Sync for Lock<S> {}
 impl<S> Lock<S> {
     pub(crate) fn new(value: S) -> Self {
         Self {
-            raw: RawLock(AtomicBool::new(false)),
+            raw: RawLock::new(),
             value: UnsafeCell::new(value),
         }
     }

@@ -440,11 +440,11 @@ impl Locks<'_> {
         for number in 0..select.cases.count() {
             select.act(number, What::Lock(&mut |lock| locks.push(lock)));
         }
-        locks.sort_unstable();
-        locks.dedup();
         // SAFETY: a case of the select has named each lock, and borrows its channel for longer than
         // `Locks` lives, by the contract of this function.
-        let lock = |it: &*const RawLock| unsafe { &**it }.lock();
-        Self(locks.iter().map(lock).collect())
+        let lock = |it: &*const RawLock| unsafe { &**it };
+        locks.sort_unstable_by_key(|it| lock(it).place());
+        locks.dedup();
+        Self(locks.iter().map(|it| lock(it).lock()).collect())
     }
 }

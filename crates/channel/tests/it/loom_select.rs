@@ -30,9 +30,6 @@ fn two_channels_serve_one_select() {
 
 /// Waits in both selects for the first ready case. The model reports a deadlock if a select sleeps
 /// without an end.
-///
-/// A select locks its channels in the order of their addresses, and loom's replay needs the same
-/// order in each run. The order is the same in a process of its own, as `cargo xtask loom` starts.
 // pins: Q7
 #[test]
 fn two_selects_meet_once() {
