@@ -35,9 +35,11 @@ const PACKAGES: &str = "deque nodes mpsc ring os sync proc-api relay sched wait 
 const LIMIT: Duration = Duration::from_secs(1_800);
 
 /// Tests that mean nothing under a sanitizer: of resident memory, because a sanitizer has memory of
-/// its own, and of allocations, because crossbeam-epoch allocates for ThreadSanitizer alone.
-const LEFT_OUT: [&str; 2] = [
+/// its own; of allocations, because crossbeam-epoch allocates for ThreadSanitizer alone; and of the
+/// steps in the log, because the search for the names of a suppressed report blocks a worker.
+const LEFT_OUT: [&str; 3] = [
     "a_crowd_takes_what_is_promised_handles_every_message_and_leaves_nothing",
+    "a_subscriber_that_waits_for_what_a_step_holds_keeps_nobody",
     "messages_of_forty_bytes_are_sent_and_received_without_the_allocator",
 ];
 
