@@ -3,11 +3,13 @@
 /// How much of a scheduler is counted and measured, from the least to the most.
 ///
 /// ```
+/// # #[cfg(feature = "observe")] {
 /// use ganger_sched::{Observe, Scheduler};
 ///
 /// let scheduler = Scheduler::builder().observe(Observe::Histograms).start()?;
 /// scheduler.set_observe(Observe::Counts)?;
 /// assert_eq!(scheduler.observes(), Observe::Counts);
+/// # }
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]

@@ -24,6 +24,7 @@ use std::time::Duration;
 /// process is recorded as sent.
 ///
 /// ```
+/// # #[cfg(feature = "observe")] {
 /// use ganger_sched::{Recorder, Scheduler};
 /// use std::time::Duration;
 ///
@@ -32,6 +33,7 @@ use std::time::Duration;
 /// scheduler.mark("the config is read", 7);
 /// let recording = scheduler.recording(Duration::from_secs(1));
 /// assert!(recording.is_some_and(|it| it.scheduler() == "main"));
+/// # }
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
