@@ -28,8 +28,8 @@ const SLICE: u64 = 100;
 /// long: the worker goes by its old knowledge until the monitor has looked.
 const LOOK: u64 = 2_000;
 
-/// The further allowance, in microseconds, of mixes of the nights. In each, two processes wake each
-/// other in steps of a millisecond, and a slice ends with a step only.
+/// The further allowance, in microseconds, of mixes of the nights. Each has steps of a millisecond,
+/// and a slice ends with a step only: see docs/LIMITS.md.
 const LONG_SLICES: [(u64, u64); 3] = [(196, 4_000), (387, 15_000), (746, 3_000)];
 
 /// Makes the decisions by chance, and decides how long the next step lasts.
