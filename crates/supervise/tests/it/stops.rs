@@ -35,16 +35,11 @@ fn a_child_that_fails_in_a_stop_of_the_scheduler_is_not_restarted() {
     sim(9).check_seeds(60, |rt| {
         let log = Log::default();
         let below = log.clone();
-        let slow = log.child("slow");
-        let slow = move || Noting {
-            stops: Stops::Never,
-            ..slow()
-        };
         let tree = Supervisor::one_for_one()
             .child("s", move || {
                 Supervisor::one_for_one().child("x", below.child("x"))
             })
-            .with(ChildSpec::new("slow", slow).stop_within(secs(1)))
+            .with(stubborn(&log, "slow", secs(1)))
             .start(rt)
             .unwrap();
         rt.settle();
@@ -66,14 +61,9 @@ fn a_stop_shares_its_time_and_the_tree_says_which_child_was_slow() {
     let tree = Supervisor::one_for_one()
         .child("a", log.child("a"))
         .child("s", move || {
-            let slow = below.child("x");
-            Supervisor::one_for_one().child("w", below.child("w")).with(
-                ChildSpec::new("x", move || Noting {
-                    stops: Stops::Never,
-                    ..slow()
-                })
-                .stop_within(secs(600)),
-            )
+            Supervisor::one_for_one()
+                .child("w", below.child("w"))
+                .with(stubborn(&below, "x", secs(600)))
         })
         .start(&scheduler)
         .unwrap();
@@ -112,15 +102,9 @@ fn orphans_of_a_stop_have_its_time_to_finish() {
 fn a_stop_of_the_scheduler_shortens_that_of_orphans() {
     sim(18).check_seeds(40, |rt| {
         let log = Log::default();
-        let stubborn = log.child("x");
-        let stubborn = move || Noting {
-            stops: Stops::Never,
-            ..stubborn()
-        };
-        let stubborn = ChildSpec::new("x", stubborn).stop_within(secs(600));
         let tree = Supervisor::one_for_one()
             .with(slow(&log, "a", ms(200)))
-            .with(stubborn)
+            .with(stubborn(&log, "x", secs(600)))
             .start(rt)
             .unwrap();
         log.take();
@@ -137,22 +121,14 @@ fn a_stop_of_the_scheduler_shortens_that_of_orphans() {
 fn a_stop_says_which_children_were_too_slow() {
     sim(14).check_seeds(40, |rt| {
         let log = Log::default();
-        let stubborn = || {
-            let stubborn = log.child("x");
-            let stubborn = move || Noting {
-                stops: Stops::Never,
-                ..stubborn()
-            };
-            ChildSpec::new("x", stubborn).stop_within(secs(1))
-        };
-        let (below, other) = (stubborn(), stubborn().temporary());
+        let [below, other] = [(); 2].map(|()| stubborn(&log, "x", secs(1)));
         let below = std::sync::Mutex::new(Some(below));
         let tree = Supervisor::one_for_one()
             .child("s", move || {
                 let child = below.lock().unwrap().take().ok_or("once")?;
                 Ok::<_, &str>(Supervisor::dynamic().with(child))
             })
-            .with(other)
+            .with(other.temporary())
             .child("b", log.child("b"))
             .start(rt)
             .unwrap();
@@ -248,13 +224,8 @@ fn children_that_need_time_one_after_the_other_get_it_while_it_is_enough_for_all
 fn a_stop_of_the_scheduler_shortens_one_that_is_under_way() {
     sim(17).check_seeds(40, |rt| {
         let log = Log::default();
-        let (below, stubborn) = (log.clone(), log.child("x"));
-        let stubborn = move || Noting {
-            stops: Stops::Never,
-            ..stubborn()
-        };
-        let stubborn = ChildSpec::new("x", stubborn).stop_within(secs(600));
-        let stubborn = std::sync::Mutex::new(Some(stubborn));
+        let below = log.clone();
+        let stubborn = std::sync::Mutex::new(Some(stubborn(&log, "x", secs(600))));
         let tree = Supervisor::one_for_one()
             .with(slow(&log, "a", ms(200)))
             .child("s", move || {

@@ -6,7 +6,7 @@ use ganger_proc_api::{
 };
 use ganger_sched::{Handle, Scheduler};
 use ganger_sim::{Rt, Sim};
-use ganger_supervise::TreeHandle;
+use ganger_supervise::{ChildSpec, TreeHandle};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -62,6 +62,16 @@ impl Log {
             init: Ok(()),
         }
     }
+}
+
+/// Creates a child that goes on when it is asked to stop, and has this time.
+pub(crate) fn stubborn(log: &Log, name: &'static str, time: Duration) -> ChildSpec {
+    let make = log.child(name);
+    let make = move || Noting {
+        stops: Stops::Never,
+        ..make()
+    };
+    ChildSpec::new(name, make).stop_within(time)
 }
 
 /// A message to a [`Noting`] child.

@@ -191,14 +191,9 @@ fn a_child_that_ends_at_once_has_its_own_cause() {
 fn a_child_that_does_not_stop_is_terminated_after_its_own_time() {
     sim(4).check_seeds(40, |rt| {
         let log = Log::default();
-        let (a, b) = (log.child("a"), log.child("b"));
-        let stubborn = move || Noting {
-            stops: Stops::Never,
-            ..b()
-        };
         let tree = Supervisor::one_for_one()
-            .child("a", a)
-            .with(ChildSpec::new("b", stubborn).stop_within(secs(2)))
+            .child("a", log.child("a"))
+            .with(stubborn(&log, "b", secs(2)))
             .start(rt)
             .unwrap();
         let begin = rt.now();
@@ -280,16 +275,9 @@ fn supervisors_below_escalate_and_print_themselves() {
 fn children_go_when_their_supervisor_is_terminated() {
     sim(7).check_seeds(60, |rt| {
         let log = Log::default();
-        let stubborn = log.child("b");
         let tree = Supervisor::one_for_one()
             .child("a", log.child("a"))
-            .with(
-                ChildSpec::new("b", move || Noting {
-                    stops: Stops::Never,
-                    ..stubborn()
-                })
-                .stop_within(secs(1)),
-            )
+            .with(stubborn(&log, "b", secs(1)))
             .start(rt)
             .unwrap();
         rt.terminate(tree.pid()).unwrap();
@@ -361,15 +349,10 @@ fn a_supervisor_is_started_again_when_its_orphans_have_ended() {
         let below = log.clone();
         let tree = Supervisor::one_for_one()
             .child("s", move || {
-                let stubborn = below.child("x");
-                let stubborn = move || Noting {
-                    stops: Stops::Never,
-                    ..stubborn()
-                };
                 let lowest = below.clone();
                 let lower = move || Supervisor::one_for_one().child("z", lowest.child("z"));
                 Supervisor::one_for_one()
-                    .with(ChildSpec::new("x", stubborn).stop_within(secs(1)))
+                    .with(stubborn(&below, "x", secs(1)))
                     .child("t", lower)
             })
             .start(rt)
@@ -414,13 +397,7 @@ fn a_supervisor_without_a_guardian_is_started_again_when_its_orphans_have_ended(
         let below = log.clone();
         let tree = Supervisor::one_for_one()
             .child("s", move || {
-                let stubborn = below.child("x");
-                let stubborn = move || Noting {
-                    stops: Stops::Never,
-                    ..stubborn()
-                };
-                let child = ChildSpec::new("x", stubborn).stop_within(secs(1));
-                Supervisor::one_for_one().with(child)
+                Supervisor::one_for_one().with(stubborn(&below, "x", secs(1)))
             })
             .start(rt)
             .unwrap();
